@@ -25,10 +25,12 @@ COUNTER = re.compile(r"Building \[[^\]]*\] +(\d+)/(\d+)(?:: (.*))?")
 CRATE = re.compile(r"^\s*Compiling (\S+)")
 DOWNLOAD = re.compile(r"^\s*(?:Downloading|Downloaded|Updating|Locking|Adding|Fetch)\b")
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-#: lines of cargo and maturin that say nothing beyond the counter
+#: lines of cargo and maturin without news beyond the counter; the warning about the rpath does not apply,
+#: because the module links all native libraries statically
 QUIET = re.compile(
     r"^\s*(?:Finished|Blocking|Building|Installed|Compiling)\b"
     r"|^\W*(?:Found|Built|Setting|Using|Not using)\b"
+    r"|^\W*Warning: Failed to set rpath\b"
 )
 
 

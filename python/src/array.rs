@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::error::OrRaise;
 use crate::read::{self, Item, numpy_dtype};
 
-/// Lengths of a grid's chunks, and the flat indexes of some.
+/// Chunk lengths of a grid, and the flat indexes of some chunks.
 type Chunks<'py> = (Vec<u64>, Bound<'py, PyArray1<u64>>);
 
 #[pyclass(frozen, module = "icecore._icecore")]
@@ -38,19 +38,19 @@ impl Array {
         numpy_dtype(py, &self.view.meta().dtype)
     }
 
-    /// The unit that is decoded: a tuple of ints, or of lists of lengths where they are not all alike.
+    /// The decoded unit: a tuple of ints, or of lists of lengths if they differ.
     #[getter]
     fn chunks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         lengths(py, self.view.grid())
     }
 
-    /// The unit that is stored; None when the array has no shards.
+    /// The stored unit; None if the array has no shards.
     #[getter]
     fn shards<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.view.meta().shard.as_ref().map(|_| lengths(py, &self.view.meta().grid)).transpose()
     }
 
-    /// One element's bytes.
+    /// Bytes per element.
     #[getter]
     fn fill(&self) -> &[u8] {
         &self.view.meta().fill
@@ -84,14 +84,14 @@ impl Array {
         read::plan(py, &[item], &read::options(options.as_ref())?)
     }
 
-    /// The largest relative error of a read with these options; 0 for an exact read.
+    /// Maximum relative error of a read with these options; 0 for an exact read.
     #[pyo3(signature = (options=None))]
     fn bound(&self, options: Option<Bound<'_, PyDict>>) -> PyResult<f64> {
         Ok(read::options(options.as_ref())?.precision.of(&self.view).or_raise()?.bound)
     }
 
-    /// The regular grid of what is referred to, and the flat indexes of those chunks (or shards) that there are; None if the grid
-    /// is not regular.
+    /// The regular grid of the references, and the flat indexes of the existing chunks (or shards); None if the grid is
+    /// not regular.
     fn held<'py>(&self, py: Python<'py>) -> PyResult<Option<Chunks<'py>>> {
         let axes = self.view.meta().grid.axes.iter().map(|axis| match axis {
             Axis::Regular { chunk, .. } => Some(*chunk),
@@ -103,7 +103,8 @@ impl Array {
         Ok(Some((unit, PyArray1::from_iter(py, there))))
     }
 
-    /// Where the bytes are: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
+    /// Storage of the array: counts of references by kind, bytes stored, and each linked file with its chunks and
+    /// bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =
             py.detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?))).or_raise()?;

@@ -34,7 +34,7 @@ fn fill_element(dtype_json: &str, fill_json: &str) -> PyResult<Vec<u8>> {
     parse_fill(&fill, &parse_dtype(dtype_json)?).or_raise()
 }
 
-/// Numbers of the chunks to measure, in the order of measuring.
+/// Numbers of the chunks to measure, in measuring order.
 #[pyfunction]
 fn sample_chunks(counts: Vec<u64>, chunk_bytes: u64, whole: u64, most: u64) -> Vec<u64> {
     icecore::chunk::sample(&counts, chunk_bytes, whole, most)
@@ -42,11 +42,12 @@ fn sample_chunks(counts: Vec<u64>, chunk_bytes: u64, whole: u64, most: u64) -> V
 
 /// Measures on `blocks` (arrays of one type, each a whole chunk) and chooses for each goal.
 ///
-/// `options`: `goals` (`archive`, `speed`, or bytes a second for `balanced`), `effort` (`short`, `fast`, `usual`, `full`),
-/// `portable`, `adaptive`, `threads` (one per core, two at most, where there is none), `seconds`, `report`; `only`: a list of
-/// {label, codecs, class} instead of the candidates; `in_turn`: measure these round after round, and keep the medians; `bases`
-/// (numbers of them) and `bandwidth`: leave out what reads more slowly than what `balanced` would choose of those.
-/// Ctrl-C ends it at once. Gives JSON: `measured`, `frontier`, and `choices` in the order of the goals.
+/// `options`: `goals` (`archive`, `speed`, or bytes per second for `balanced`), `effort` (`short`, `fast`, `usual`,
+/// `full`), `portable`, `adaptive`, `threads` (default: one per core, at most two), `seconds`, `report`; `only`: a list
+/// of {label, codecs, class} instead of the candidates; `in_turn`: measure these round after round, and keep the
+/// medians; `bases` (their indexes) and `bandwidth`: remove candidates that read more slowly than the one that
+/// `balanced` would choose among those. Ctrl-C stops it at once. Returns JSON: `measured`, `frontier`, and `choices` in
+/// the order of the goals.
 #[pyfunction]
 fn assay_blocks(py: Python<'_>, dtype_json: &str, blocks: Vec<Bound<'_, PyAny>>, options: &str) -> PyResult<String> {
     let dtype = parse_dtype(dtype_json)?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{OrRaise, raise};
 
-/// A list of codecs for elements of one data type. All data are one-dimensional arrays of bytes.
+/// A codec list for elements of one data type. All data is passed as one-dimensional arrays of bytes.
 #[pyclass(name = "Chain", frozen, module = "icecore._icecore")]
 pub struct PyChain {
     chain: Chain,
@@ -17,7 +17,7 @@ pub struct PyChain {
 
 #[pymethods]
 impl PyChain {
-    /// `fill`: the array's fill value, one element in native order; zeros where it doesn't matter.
+    /// `fill`: the array's fill value, one element in native order; zeros if it is irrelevant.
     #[new]
     #[pyo3(signature = (codecs_json, dtype_json, fill=None))]
     fn new(codecs_json: &str, dtype_json: &str, fill: Option<&[u8]>) -> PyResult<Self> {

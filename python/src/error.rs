@@ -3,7 +3,7 @@
 use icecore::grid::{Error, ErrorKind};
 use pyo3::prelude::*;
 
-/// Makes the exception that `icecore.errors.make(kind, message, hint)` makes.
+/// Calls `icecore.errors.make(kind, message, hint)` to create the exception.
 pub fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
         let make = || -> PyResult<PyErr> {

@@ -51,7 +51,7 @@ impl Words {
         Ok(PyArray1::from_vec(py, codes))
     }
 
-    /// The same, of two numbers a row.
+    /// The same for keys of two numbers per row.
     fn pairs<'py>(
         &mut self,
         py: Python<'py>,
@@ -63,14 +63,14 @@ impl Words {
         Ok(PyArray1::from_vec(py, codes))
     }
 
-    /// The keys in order of their numbers, and the number of null; nothing is left here.
+    /// The keys in the order of their numbers, and the number of null; consumes them.
     fn finish<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<u64>>, Option<u32>) {
         let (words, null) = std::mem::take(&mut self.words).finish();
         (PyArray1::from_vec(py, words), null)
     }
 }
 
-/// Keys of any length.
+/// Keys of variable length.
 #[pyclass(module = "icecore._icecore")]
 #[derive(Default)]
 pub struct Texts {
@@ -102,7 +102,7 @@ impl Texts {
         Ok(PyArray1::from_vec(py, codes))
     }
 
-    /// The keys' offsets and bytes in order of their numbers, and the number of null; nothing is left here.
+    /// Offsets and bytes of the keys in the order of their numbers, and the number of null; consumes them.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Option<u32>) {
         let (offsets, bytes, null) = std::mem::take(&mut self.texts).finish();
@@ -110,7 +110,7 @@ impl Texts {
     }
 }
 
-/// The least and the greatest text for each key.
+/// The smallest and the largest string per key.
 #[pyclass(module = "icecore._icecore")]
 #[derive(Default)]
 pub struct Ends {
@@ -126,7 +126,7 @@ impl Ends {
         Self::default()
     }
 
-    /// Adds rows whose keys have the numbers `codes`, all below `keys`.
+    /// Adds rows with the key numbers `codes`, all below `keys`.
     fn add<'py>(
         &mut self,
         py: Python<'py>,
@@ -141,8 +141,8 @@ impl Ends {
         py.detach(|| self.ends.add(keys, codes, offsets, bytes, valid)).or_raise()
     }
 
-    /// Offsets and bytes of the least and of the greatest texts in order of the keys' numbers, and if there are any;
-    /// nothing is left here.
+    /// Offsets and bytes of the smallest and of the largest strings in the order of the key numbers, and their
+    /// validity; consumes them.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&mut self, py: Python<'py>) -> (Column<'py>, Column<'py>, Bound<'py, PyArray1<u8>>) {
         let ([least, greatest], valid) = std::mem::take(&mut self.ends).finish();
@@ -151,7 +151,7 @@ impl Ends {
     }
 }
 
-/// A function of a column for each key.
+/// Reduction of a column per key.
 #[pyclass(module = "icecore._icecore")]
 pub struct Fold {
     fold: Option<group::Fold>,
@@ -172,7 +172,7 @@ impl Fold {
         Ok(Self { fold: Some(group::Fold::new(function, named(dtype).or_raise()?).or_raise()?) })
     }
 
-    /// Adds rows whose keys have the numbers `codes`, all below `keys`.
+    /// Adds rows with the key numbers `codes`, all below `keys`.
     fn add<'py>(
         &mut self,
         py: Python<'py>,

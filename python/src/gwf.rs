@@ -1,4 +1,4 @@
-//! Gravitational-wave frame files: what each holds and where, of many files on all cores.
+//! Gravitational-wave frame files: index many files on all cores.
 
 use std::fs::File;
 use std::sync::Mutex;
@@ -16,8 +16,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gwf_verify, module)?)
 }
 
-/// Indexes files (paths), in order: a dictionary for each, or (kind, message, hint) where it can't be read. `frames` limits
-/// the frames of a file in which each channel is looked up; 0 takes all.
+/// Indexes files (paths), in order: a dictionary for each, or (kind, message, hint) if it can't be read. `frames`
+/// limits the frames of a file in which each channel is looked up; 0 means all.
 #[pyfunction]
 fn gwf_index<'py>(py: Python<'py>, paths: Vec<String>, frames: usize, threads: usize) -> PyResult<Bound<'py, PyList>> {
     let limit = if frames == 0 { usize::MAX } else { frames };
@@ -32,7 +32,7 @@ fn gwf_index<'py>(py: Python<'py>, paths: Vec<String>, frames: usize, threads: u
     Ok(list)
 }
 
-/// The damage that a file's checksums show: (kind, channel, offset, message) for each.
+/// Damage found by a file's checksums: (kind, channel, offset, message) for each.
 #[pyfunction]
 fn gwf_verify(py: Python<'_>, path: &str) -> PyResult<Vec<(&'static str, String, u64, String)>> {
     let found = py.detach(|| icecore_gwf::verify(&open(path)?)).or_raise()?;

@@ -7,7 +7,8 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
 use crate::error::raise;
 
-/// A tuple of ints, slices, integer or boolean arrays (or nested lists), `...`; or one of these alone; or None for everything.
+/// A tuple of ints, slices, integer or boolean arrays (or nested lists), `...`; or one of these alone; or None for
+/// everything.
 pub fn indexes(selection: &Bound<'_, PyAny>) -> PyResult<Vec<Index>> {
     if selection.is_none() {
         return Ok(vec![Index::Ellipsis]);
@@ -49,7 +50,7 @@ fn truth(item: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(item.is_instance_of::<PyBool>() || item.is_instance(&crate::modules::numpy(item.py())?.getattr("bool_")?)?)
 }
 
-/// An integer that Python accepts as an index; one beyond 64 bits counts as the farthest there is.
+/// An integer that Python accepts as an index; values beyond 64 bits are clamped.
 fn integer(value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let number = value
         .call_method0("__index__")
@@ -80,7 +81,7 @@ fn list(item: &Bound<'_, PyAny>) -> PyResult<Index> {
             })
         }
         "i" | "u" => integers(&array),
-        _ if empty => integers(&array), // NumPy makes [] a float array
+        _ if empty => integers(&array), // [] is a float array in NumPy
         _ => Err(selection_error(
             &format!("{} can't be an index", text(item)),
             "use ints, slices, lists of ints, boolean masks or ...",

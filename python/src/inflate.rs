@@ -21,19 +21,19 @@ impl Inflate {
         Self { stream: chunk::Inflate::default(), crc: 0 }
     }
 
-    /// Whether the stream's end was reached.
+    /// Whether the stream has ended.
     #[getter]
     fn ended(&self) -> bool {
         self.stream.ended()
     }
 
-    /// Of everything that was inflated so far.
+    /// CRC-32 of the output so far.
     #[getter]
     fn crc32(&self) -> u32 {
         self.crc
     }
 
-    /// Inflates `stored` from `at` into `out` (bytes) from `start`; bytes taken and bytes written.
+    /// Inflates `stored` from `at` into `out` (bytes) from `start`; returns bytes read and bytes written.
     fn into(
         &mut self,
         py: Python<'_>,

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use crate::error::raise;
 
-/// Runs `work` with the GIL released, on a thread of its own where it is `watched`. Once interrupted it is waited for.
+/// Runs `work` with the GIL released, on a separate thread if `watched`. After an interrupt it waits for the thread.
 pub fn scoped<T: Send>(
     py: Python<'_>,
     watched: bool,
@@ -27,7 +27,7 @@ pub fn scoped<T: Send>(
         thread::scope(|scope| {
             let (done, finished) = channel::<()>();
             let running = thread::Builder::new().spawn_scoped(scope, move || {
-                let _done = done; // dropped, and so noticed, also where `work` panics
+                let _done = done; // dropping it signals the other side, even if `work` panics
                 work()
             });
             let running = running.map_err(no_thread)?;
@@ -38,7 +38,7 @@ pub fn scoped<T: Send>(
     })
 }
 
-/// The same for `work` that owns all it needs: once interrupted, it is left to notice that by itself.
+/// The same for `work` that owns its data: after an interrupt it does not wait for the thread.
 pub fn owned<T: Send + 'static>(
     py: Python<'_>,
     cancel: &Arc<AtomicBool>,

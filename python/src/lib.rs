@@ -1,4 +1,4 @@
-//! Native half of the Python package: convert between Python's values and the engine's.
+//! Native half of the Python package: converts between Python's values and the engine's.
 
 mod array;
 mod assay;

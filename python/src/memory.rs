@@ -1,7 +1,7 @@
-//! NumPy arrays whose memory comes from the engine's pool, and goes back there when the last one who holds it lets go.
+//! NumPy arrays whose memory comes from the engine's pool, and returns there when the last reference is dropped.
 //!
-//! NumPy asks a *handler* for the memory of an array (NEP 49). Ours is set just while the array is made; the array remembers it,
-//! owns its data as any other does, and may be resized.
+//! NumPy asks a *handler* for the memory of an array (NEP 49). Ours is set only while the array is created; the array
+//! remembers it, owns its data like any other array, and may be resized.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
@@ -26,7 +26,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// A new array.
 pub struct Array<'py> {
     pub array: Bound<'py, PyAny>,
-    /// Its memory was written to before.
+    /// Whether its memory was written to before.
     pub reused: bool,
 }
 
@@ -50,14 +50,14 @@ pub fn empty<'py>(
 }
 
 thread_local!(
-    /// Whether the last block that NumPy got on this thread was used before.
+    /// Whether the last block that NumPy received on this thread was used before.
     static REUSED: Cell<bool> = const { Cell::new(false) }
 );
 
-/// `PyDataMem_SetHandler`: takes the new handler, returns the one before.
+/// `PyDataMem_SetHandler`: sets the handler, returns the previous one.
 type SetHandler = unsafe extern "C" fn(*mut PyObject) -> *mut PyObject;
 
-/// Entries of NumPy's table of C functions, and our handler.
+/// NumPy's table of C functions, and our handler.
 struct Api {
     set_handler: SetHandler,
     ours: Py<PyAny>,
@@ -81,14 +81,14 @@ impl Api {
         })
     }
 
-    /// Sets the handler of new arrays; the one before.
+    /// Sets the handler of new arrays; returns the previous one.
     fn set_handler<'py>(&self, py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: the handler is a capsule of NumPy's form; the result is ours, or NULL with an error set.
         unsafe { Bound::from_owned_ptr_or_err(py, (self.set_handler)(handler.as_ptr())) }
     }
 }
 
-/// The name that NumPy wants the capsule of a handler to have.
+/// The capsule name that NumPy requires for a handler.
 const CAPSULE: &CStr = c"mem_handler";
 
 /// `PyDataMem_Handler`, version 1.
@@ -155,7 +155,7 @@ unsafe extern "C" fn free(_: *mut c_void, start: *mut c_void, _: usize) {
     }
 }
 
-/// `numpy.empty(shape, dtype)` in memory of dropped results, where it is large.
+/// `numpy.empty(shape, dtype)`; large arrays use memory of dropped results.
 #[pyfunction]
 fn empty_array<'py>(
     py: Python<'py>,
@@ -168,7 +168,7 @@ fn empty_array<'py>(
     Ok(empty(py, shape, dtype, bytes)?.array)
 }
 
-/// Bytes of dropped results that are kept for the next ones, the most that may be, and how often one of them served.
+/// Bytes of idle blocks, their limit, and the numbers of reused and of fresh blocks.
 #[pyfunction]
 fn memory_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let info = memory::memory_info();
@@ -180,7 +180,7 @@ fn memory_info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Sets how many bytes of dropped results are kept; 0 turns the pool off.
+/// Sets the limit for idle blocks in bytes; 0 turns the pool off.
 #[pyfunction]
 fn set_result_pool(bytes: usize) {
     memory::set_result_pool(bytes);

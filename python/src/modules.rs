@@ -1,4 +1,4 @@
-//! Python modules looked up once: `import` itself takes longer than a small read.
+//! Cached Python modules: an `import` statement takes longer than a small read.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -20,7 +20,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 
-/// `{"chunk": […], "shard": […]}` for `{"shape", "itemsize", …}`; anything left out takes its default.
+/// `{"chunk": […], "shard": […]}` for `{"shape", "itemsize", …}`; missing items have defaults.
 #[pyfunction]
 fn plan_layout(goal: &str) -> PyResult<String> {
     let goal: Value = serde_json::from_str(goal).unwrap_or(Value::Null);
@@ -47,13 +47,13 @@ fn plan_layout(goal: &str) -> PyResult<String> {
     Ok(json!({"chunk": plan.chunk, "shard": plan.shard}).to_string())
 }
 
-/// How many blocks a box of `extent` touches, anywhere in the array, on average.
+/// Average number of blocks that a box of `extent` touches at a random position in the array.
 #[pyfunction]
 fn blocks_touched(extent: Vec<u64>, shape: Vec<u64>, block: Vec<u64>) -> f64 {
     icecore::grid::touched(&extent, &shape, &block)
 }
 
-/// Origin, shape and chunk of a grid, and the flat indexes of chunks of it.
+/// Origin, shape and chunk shape of a grid, and flat indexes of chunks.
 type There<'py> = (Vec<u64>, Vec<u64>, Vec<u64>, PyReadonlyArray1<'py, u64>);
 
 /// (start, shape) of each box; with `held` (origin, shape, chunk, flat indexes) only boxes with stored chunks.
@@ -85,7 +85,7 @@ fn default_codecs(dtype_json: &str, chunk: Vec<u64>) -> PyResult<String> {
     Ok(icecore::chunk::default_codecs(&dtype, &chunk).to_string())
 }
 
-/// `"0:10, :, ::4"` or `"time=0:10, lat=3"` → what `Array.read` takes.
+/// Parses `"0:10, :, ::4"` or `"time=0:10, lat=3"` to an argument of `Array.read`.
 #[pyfunction]
 fn parse_text_selection<'py>(py: Python<'py>, text: &str, dims: Vec<Option<String>>) -> PyResult<Bound<'py, PyList>> {
     use icecore::grid::Index;

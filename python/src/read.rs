@@ -19,7 +19,7 @@ use crate::interrupt;
 use crate::memory::{self, Array};
 use crate::modules;
 
-/// One thing to read.
+/// One item of a read.
 pub struct Item<'py> {
     pub view: Arc<ArrayView>,
     pub selection: Selection,
@@ -40,7 +40,7 @@ impl<'py> Item<'py> {
     }
 }
 
-/// `memory`, `concurrency`, `cache`, and `rtol` or `bytes` (the precision) of a dict.
+/// Options from a dict: `memory`, `concurrency`, `cache`, and `rtol` or `bytes` (the precision).
 pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
     let mut options = ReadOptions::default();
     for (key, value) in dict.into_iter().flatten() {
@@ -62,13 +62,13 @@ pub fn options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<ReadOptions> {
     Ok(options)
 }
 
-/// The NumPy dtype of an array's elements; object for strings of any length.
+/// The NumPy dtype of an array's elements; object for variable-length strings.
 pub fn numpy_dtype<'py>(py: Python<'py>, dtype: &DType) -> PyResult<Bound<'py, PyAny>> {
     let value = if dtype.is_vlen() { Value::from("O") } else { dtype.numpy() };
     modules::numpy(py)?.call_method1(intern!(py, "dtype"), (description(py, &value)?,))
 }
 
-/// JSON → what `numpy.dtype` takes: a string, or a list of tuples for structures.
+/// Converts JSON to an argument of `numpy.dtype`: a string, or a list of tuples for structures.
 fn description<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Value::Array(fields) => {
@@ -89,10 +89,10 @@ pub fn data_pointer(array: &Bound<'_, PyUntypedArray>) -> *mut u8 {
     unsafe { (*array.as_array_ptr()).fields.data.cast() }
 }
 
-/// Where the engine writes: the caller's array when it can be used as it is, else a new one.
+/// Target of a read: the caller's array if it is suitable, otherwise a new one.
 struct Place<'py> {
     array: Bound<'py, PyAny>,
-    /// The caller's array, to be filled from `array` afterwards.
+    /// The caller's array, which is filled from `array` afterwards.
     copy_to: Option<Bound<'py, PyAny>>,
     data: Data,
 }
@@ -102,13 +102,13 @@ struct Place<'py> {
 struct Data {
     start: usize,
     bytes: usize,
-    /// It was written to before.
+    /// Whether it was written to before.
     present: bool,
 }
 
 impl Data {
     /// # Safety
-    /// The array is alive and nothing else uses its data while the target is in use.
+    /// The array must be alive, and nothing else may use its data while the target is in use.
     unsafe fn target<'a>(self) -> Target<'a> {
         // SAFETY: as the caller says.
         let target = unsafe { Target::from_raw(self.start as *mut u8, self.bytes) };
@@ -167,9 +167,9 @@ fn place<'py>(py: Python<'py>, item: &Item<'py>) -> PyResult<Place<'py>> {
     Ok(Place { array, copy_to, data: Data { start, bytes, present } })
 }
 
-/// NumPy's MemoryError in our words; any other error as it is.
+/// Converts NumPy's MemoryError to ours; other errors are unchanged.
 fn no_memory(py: Python<'_>, item: &Item<'_>, error: PyErr) -> PyErr {
-    // A ValueError says that the lengths of the axes alone are too much for NumPy, even where one of them is 0.
+    // NumPy raises ValueError if the lengths of the axes alone are too large, even if one of them is 0.
     if !error.is_instance_of::<PyMemoryError>(py) && !error.is_instance_of::<PyValueError>(py) {
         return error;
     }
@@ -215,7 +215,8 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
     finished.map(|((item, place), blobs)| finish(py, item, place, blobs)).collect()
 }
 
-/// Bytes of result from which a read may take long enough for someone to lose patience: a thread more costs nothing then.
+/// Size of a result in bytes from which a read may be long enough to be interrupted; the extra thread is then
+/// negligible.
 const WATCHED: usize = 16 << 20;
 
 fn finish<'py>(py: Python<'py>, item: &Item<'py>, place: Place<'py>, blobs: Blobs) -> PyResult<Bound<'py, PyAny>> {
@@ -229,7 +230,7 @@ fn finish<'py>(py: Python<'py>, item: &Item<'py>, place: Place<'py>, blobs: Blob
     }
 }
 
-/// 16-byte views into blobs → an object array of str or bytes.
+/// Converts 16-byte views into blobs to an object array of str or bytes.
 fn strings<'py>(py: Python<'py>, item: &Item<'py>, place: &Place<'py>, blobs: Blobs) -> PyResult<Bound<'py, PyAny>> {
     let blobs = blobs.into_vec();
     let text = matches!(item.view.meta().dtype, DType::VlenUtf8);
@@ -257,7 +258,7 @@ fn strings<'py>(py: Python<'py>, item: &Item<'py>, place: &Place<'py>, blobs: Bl
     shaped.map_err(|error| no_memory(py, item, error))
 }
 
-/// What reading the items would do, as a dict.
+/// The read plan of the items, as a dict.
 pub fn plan<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) -> PyResult<Bound<'py, PyDict>> {
     let blobs = Blobs::default();
     let parts: Vec<(&ArrayView, &Selection)> = items.iter().map(|i| (i.view.as_ref(), &i.selection)).collect();

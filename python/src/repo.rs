@@ -77,13 +77,13 @@ impl Repo {
         .or_raise()
     }
 
-    /// The same repository as `writer` would leave it: the uncommitted included.
+    /// The repository with `writer`'s uncommitted changes.
     fn pending(&self, py: Python<'_>, writer: &Writer) -> PyResult<Self> {
         let snapshot = py.detach(|| writer.pending()).or_raise()?;
         Ok(Self { repo: self.repo.clone(), snapshot, reference: self.reference.clone() })
     }
 
-    /// The same repository, another version.
+    /// The same repository at another version.
     fn at(&self, py: Python<'_>, r#ref: Option<String>) -> PyResult<Self> {
         let snapshot = py.detach(|| self.repo.snapshot(r#ref.as_deref())).or_raise()?;
         Ok(Self { repo: self.repo.clone(), snapshot, reference: r#ref.unwrap_or_else(|| "main".to_owned()) })
@@ -237,17 +237,17 @@ impl Repo {
         Ok(dict)
     }
 
-    /// Removes the repository from its directory, with `only_if_bare` only where nothing was ever committed.
+    /// Deletes the repository from its directory; with `only_if_bare` only if nothing was ever committed.
     fn remove(&self, py: Python<'_>, only_if_bare: bool) -> PyResult<bool> {
         py.detach(|| self.repo.remove(only_if_bare)).or_raise()
     }
 
-    /// Ids of versions without checksums.
+    /// Ids of versions without recorded checksums.
     fn unsealed(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         py.detach(|| self.repo.unsealed()).or_raise()
     }
 
-    /// `progress(done, total)` is called now and then, from any thread: Ctrl-C is noticed beside it.
+    /// `progress(done, total)` is called from time to time, from any thread; Ctrl-C is handled separately.
     #[pyo3(signature = (deep=false, progress=None, history=false))]
     fn verify<'py>(
         &self,
@@ -258,7 +258,7 @@ impl Repo {
     ) -> PyResult<Bound<'py, PyList>> {
         let report = |done: u64, total: u64| {
             if let Some(progress) = &progress {
-                // A progress bar that fails must not stop the check.
+                // An exception in a progress callback must not stop the check.
                 let _ = Python::attach(|py| progress.call1(py, (done, total)));
             }
         };

@@ -16,7 +16,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Text>()
 }
 
-/// Rows of a table's columns on their way to the text that they were.
+/// A table that is being restored from its columns.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Restoring {
     inner: Mutex<restore::Restoring>,
@@ -46,7 +46,7 @@ impl Restoring {
     }
 }
 
-/// Bytes, lent through the buffer protocol.
+/// Bytes, exposed through the buffer protocol.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Text {
     bytes: Vec<u8>,
@@ -59,7 +59,7 @@ impl Text {
     }
 
     /// # Safety
-    /// Called by the interpreter, with a view to be filled in.
+    /// Called by the interpreter, with a view to fill in.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let bytes = &slf.get().bytes;
         let length = bytes.len() as isize; // of memory: below 2⁶³

@@ -1,4 +1,5 @@
-//! ROOT files: what trees and ntuples hold, where their baskets and pages lie, and values of what can't be linked.
+//! ROOT files: contents of trees and ntuples, locations of baskets and pages, and values of branches that can't be
+//! linked.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 type Known<T> = Mutex<HashMap<String, Arc<T>>>;
 
-/// An open local file. Trees and ntuples are parsed when they are first asked for.
+/// An open local file. Trees and ntuples are parsed on first use.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct RootFile {
     file: File<LocalFile>,
@@ -63,8 +64,8 @@ impl RootFile {
         Ok(out)
     }
 
-    /// The number of elements in each basket of each branch, from the baskets' keys; for a branch that one of them contradicts
-    /// the exception.
+    /// The number of elements in each basket of each branch, from the baskets' keys; for a branch with a contradictory
+    /// basket, the exception.
     fn elements<'py>(&self, py: Python<'py>, path: &str, branches: Vec<usize>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let counted: Result<Vec<_>> = py.detach(|| {
             let tree = self.open_tree(path)?;
@@ -77,7 +78,7 @@ impl RootFile {
         Ok(counted.or_raise()?.into_iter().map(one).collect())
     }
 
-    /// All values of a branch: bytes in native order, and counts of the entries where these differ.
+    /// All values of a branch: bytes in native order, and counts of the entries if these vary.
     #[pyo3(signature = (path, number, member=0))]
     fn values<'py>(&self, py: Python<'py>, path: &str, number: usize, member: usize) -> PyResult<Read<'py>> {
         let read = py.detach(|| {

@@ -21,7 +21,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The columns of a block of text: a sequence of arrays (i8, f8, bytes of text, or strings), which are copies.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Columns {
-    /// Of stretches of rows that follow each other.
+    /// The columns of several consecutive stretches of rows.
     stretches: Vec<Vec<Values>>,
 }
 
@@ -58,7 +58,7 @@ impl Columns {
     }
 }
 
-/// The ends of a table's arrays while rows are added to them.
+/// The ends of a table's growing arrays.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct TableRows {
     writer: Py<Writer>,
@@ -73,7 +73,7 @@ impl TableRows {
 
 #[pymethods]
 impl TableRows {
-    /// The arrays at `paths` from these rows on, where shards of them begin.
+    /// Starts appending to the arrays at `paths` from these rows on, where shards begin.
     #[new]
     fn new(writer: Bound<'_, Writer>, paths: Vec<String>, starts: Vec<u64>) -> PyResult<Self> {
         let rows = paths.iter().zip(starts).map(|(path, start)| {
@@ -99,19 +99,19 @@ impl TableRows {
         Ok((0..columns.__len__()).filter(|at| blanks.iter().any(|blank| blank.get(*at) == Some(&true))).collect())
     }
 
-    /// Adds elements of one column, in the type of its array at `path`.
+    /// Appends elements to one column, in the type of its array at `path`.
     fn append_elements(&self, py: Python<'_>, column: usize, path: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let writer = self.writer.get();
         let (_, data) = elements(py, &writer.meta(path)?.dtype, values)?;
         py.detach(|| self.lock().append_elements(writer.writing()?, column, &data)).or_raise()
     }
 
-    /// By column the CRC-32C of the elements that were added since this was asked before.
+    /// For each column, the CRC-32C of the elements appended since the last call.
     fn sums(&self) -> Vec<u32> {
         self.lock().sums()
     }
 
-    /// Writes what still waits; the arrays must have their new length by now.
+    /// Writes the buffered elements; the arrays must have their new length before.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         let writer = self.writer.get();
         py.detach(|| self.lock().finish(writer.writing()?)).or_raise()

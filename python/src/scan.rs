@@ -19,7 +19,7 @@ pub struct Scan {
     columns: Vec<usize>,
 }
 
-/// Rows, and for each column the bytes of its elements.
+/// Number of rows, and for each column the bytes of its elements.
 type Rows<'py> = (usize, Vec<Bound<'py, PyArray1<u8>>>);
 
 /// (validity, offsets, values) of an Arrow array.
@@ -42,7 +42,7 @@ impl Scan {
 
 #[pymethods]
 impl Scan {
-    /// The next rows as Arrow's buffers: (rows, for each column its buffers); None at the end.
+    /// The next rows as Arrow buffers: (rows, for each column its buffers); None at the end.
     fn next_arrow<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Vec<Buffers<'py>>)>> {
         let made = py.detach(|| {
             let Some(batch) = self.batch()? else { return Ok(None) };
@@ -55,7 +55,7 @@ impl Scan {
         Ok(Some((rows, buffers.collect())))
     }
 
-    /// The next rows as they are: (rows, for each column the bytes of its elements); None at the end.
+    /// The next rows unconverted: (rows, for each column the bytes of its elements); None at the end.
     fn next_bytes<'py>(&self, py: Python<'py>) -> PyResult<Option<Rows<'py>>> {
         let Some(batch) = py.detach(|| self.batch()).or_raise()? else { return Ok(None) };
         let columns = batch.columns.into_iter().map(|c| PyArray1::from_vec(py, c.bytes));

@@ -66,7 +66,7 @@ fn serve(
     ended?.or_raise()
 }
 
-/// The line of a user in a file of users.
+/// The line for a user in a file of users.
 #[pyfunction]
 fn user_line(name: &str, password: &str) -> PyResult<String> {
     Users::line(name, password).or_raise()

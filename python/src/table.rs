@@ -13,8 +13,8 @@ use crate::array::Array;
 use crate::error::OrRaise;
 use crate::scan::Scan;
 
-/// A column: name, array, null elements, and for times stored as numbers the nanoseconds of a unit and of zero
-/// since 1970; the element of each row, of an array with two axes.
+/// A column: name, array, null elements; for times stored as numbers, the nanoseconds of a unit and of its zero since
+/// 1970; for an array with two axes, the index of the element to take from each row.
 type Given = (String, Py<Array>, Vec<Vec<u8>>, Option<(f64, f64)>, Option<u64>);
 
 #[pyclass(frozen, module = "icecore._icecore")]
@@ -40,7 +40,7 @@ impl Table {
         self.table.rows()
     }
 
-    /// The numbers of the columns that a where-clause looks at.
+    /// The numbers of the columns that a where-clause uses.
     fn columns_of(&self, clause: &str) -> PyResult<Vec<usize>> {
         Ok(self.table.filter(clause).or_raise()?.columns)
     }

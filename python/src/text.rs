@@ -29,7 +29,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_escapes, module)?)
 }
 
-/// The print format of a table of text.
+/// The print format of a text table.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct TextFormat {
     format: Format,
@@ -47,9 +47,9 @@ impl TextFormat {
         self.format.to_json()
     }
 
-    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "outside", "lost", "junk", "strays"}` of a block of text (u1);
-    /// `checked`: all of it is printed again and compared. `strays`: for each line that is not a row, the row after it, if
-    /// something is in `outside`, `lost` or `junk`.
+    /// `{"columns", "escapes", "rows", "used", "lines", "escaped", "outside", "lost", "junk", "strays"}` of a block of
+    /// text (u1); `checked`: everything is printed again and compared. `strays`: for each line that is not a row, the
+    /// number of the next row, if `outside`, `lost` or `junk` has entries.
     #[pyo3(signature = (text, last, checked=false))]
     fn parse<'py>(
         &self,
@@ -82,7 +82,7 @@ impl TextFormat {
         Ok(result)
     }
 
-    /// The text of a stretch of rows, in some parts (u1): for each column i8, f8, the bytes of its text, or strings.
+    /// The text of a stretch of rows, in parts (u1): for each column i8, f8, the bytes of its text, or strings.
     fn print<'py>(
         &self,
         py: Python<'py>,
@@ -103,7 +103,7 @@ impl TextFormat {
     }
 }
 
-/// A column's array while it is printed.
+/// A column's array during printing.
 enum Lent<'py> {
     Int(PyReadonlyArray1<'py, i64>),
     Real(PyReadonlyArray1<'py, f64>),
@@ -135,13 +135,13 @@ impl<'py> Lent<'py> {
     }
 }
 
-/// (column, count, first row, longest) of the columns that have any.
+/// (column, count, first row, longest) of the columns with such cells.
 fn misfits<'py>(py: Python<'py>, all: &[Misfits]) -> PyResult<Bound<'py, PyList>> {
     let found = all.iter().enumerate().filter(|(_, m)| m.count > 0);
     PyList::new(py, found.map(|(i, m)| (i, m.count, m.row, PyBytes::new(py, &m.longest))))
 }
 
-/// (rows, the first of them, its bytes) where rows have bytes that belong to no column and differ from the template's; else
+/// (rows, first row, its bytes) if rows have bytes that belong to no column and differ from the template's; otherwise
 /// None. Differences in the kind of spaces are ignored.
 fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(usize, u32, Bound<'py, PyBytes>)> {
     let Layout::Fixed { cells, template, .. } = &format.layout else { return None };
@@ -163,14 +163,14 @@ fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(
     Some((rows.len() + 1, *first, PyBytes::new(py, bytes(*text))))
 }
 
-/// Lines with spaces up to the length of a row, as rows without those at their ends are parsed.
+/// Pads lines with spaces to the length of a row, as the parser of rows without trailing spaces does.
 #[pyfunction]
 fn pad_rows<'py>(py: Python<'py>, template: &[u8], text: &[u8]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &padded(template, text))
 }
 
-/// ({length: lines}, by column the lines that have something else than a space or a tab there) of the lines that are neither
-/// blank nor comments and have spaces in the columns `like`.
+/// ({length: lines}, for each column the number of lines with anything but a space or a tab there) of the lines that
+/// are neither blank nor comments and have spaces in the columns `like`.
 #[pyfunction]
 fn line_shape(
     py: Python<'_>,
@@ -182,8 +182,8 @@ fn line_shape(
     Ok((shape.lengths, shape.occupied))
 }
 
-/// A column (JSON) that prints most of `cells`; `hint`: any, number, hex, words, text (no times) or
-/// comma (any, with decimal commas).
+/// A column (JSON) that prints most of `cells` unchanged; `hint`: any, number, hex, words, text (no times) or comma
+/// (any, with decimal commas).
 #[pyfunction]
 #[pyo3(signature = (name, cells, hint, fixed, longest, separator))]
 fn infer_column(
@@ -207,7 +207,8 @@ fn infer_column(
     serde_json::to_string(&column).map_err(|e| raise(Error::new(ErrorKind::Internal, e.to_string())))
 }
 
-/// (cells, offset after the line feed or None) of the row at `at`; `columns`: where that many cells come of it, quotes span lines.
+/// (cells, offset after the line feed or None) of the row at `at`; `columns`: quotes span lines if this number of cells
+/// results.
 #[pyfunction]
 #[pyo3(signature = (text, at, separator, columns=None))]
 fn split_row<'py>(
@@ -223,27 +224,27 @@ fn split_row<'py>(
     (bytes.collect(), end)
 }
 
-/// Those of the cells that are neither blank nor say that they have no value (NA, NaN, null).
+/// The cells that are neither blank nor a marker of a missing value (NA, NaN, null).
 #[pyfunction]
 fn valued(cells: Vec<Bound<'_, PyBytes>>) -> Vec<Bound<'_, PyBytes>> {
     cells.into_iter().filter(|cell| !valueless(cell.as_bytes())).collect()
 }
 
-/// The step at which values repeat themselves best, 1 to `longest`.
+/// The period of the values, from 1 to `longest`.
 #[pyfunction]
 fn find_lag(py: Python<'_>, values: PyReadonlyArray1<'_, i64>, longest: usize) -> PyResult<usize> {
     let values = values.as_slice()?;
     Ok(py.detach(|| best_lag(values, longest)))
 }
 
-/// Escapes of no rows and one line: bytes that belong to no table.
+/// Escapes with no rows and one line: bytes outside a table.
 #[pyfunction]
 fn raw_escapes<'py>(py: Python<'py>, text: &[u8]) -> Bound<'py, PyBytes> {
     let escapes = Escapes { lines: vec![(0, text.to_vec())], ..Escapes::default() };
     PyBytes::new(py, &escapes.encode())
 }
 
-/// (rows, bytes that they take) of the escapes that begin at `at` in `stored`.
+/// (rows, length in bytes) of the escapes that begin at `at` in `stored`.
 #[pyfunction]
 #[pyo3(signature = (stored, at=0))]
 fn read_escapes(stored: &[u8], at: usize) -> PyResult<(u32, usize)> {

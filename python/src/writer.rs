@@ -34,7 +34,7 @@ impl Writer {
         Self { state: Mine::new(State { writing, metas: Mutex::default() }) }
     }
 
-    /// The snapshot that would be committed now.
+    /// The snapshot that a commit would create now.
     pub fn pending(&self) -> Result<catalog::Snapshot> {
         let writing = self.writing()?;
         writing.flush()?;
@@ -73,7 +73,7 @@ impl Writer {
     }
 }
 
-/// Whether an array's chunks are unchanged, apart from appended rows.
+/// Whether an array's chunks are unchanged, except for appended rows.
 fn only_grows(old: &ArrayMeta, new: &ArrayMeta) -> bool {
     let ends = |meta: &ArrayMeta| {
         (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.chunk_shape(&vec![0; meta.shape.len()]))
@@ -85,7 +85,7 @@ fn json(text: &str) -> PyResult<Value> {
     serde_json::from_str(text).map_err(|e| raise(Error::new(ErrorKind::Invalid, format!("not JSON: {e}"))))
 }
 
-/// A NumPy array that the encoders read while Python goes on.
+/// A NumPy array that the encoders read while Python continues.
 struct Held {
     _array: Py<PyAny>,
     start: *const u8,
@@ -104,7 +104,7 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// The shape and the elements of a NumPy array, as an array of `dtype` has them.
+/// The shape and the elements of a NumPy array, in the form of an array of `dtype`.
 pub fn elements(py: Python<'_>, dtype: &DType, data: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Data)> {
     match dtype {
         DType::VlenUtf8 => variable(py, data, true),
@@ -159,14 +159,14 @@ impl Writer {
     }
 
     fn add_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
-        // Parsed before it is stored, so that nothing is written that can't be read again.
+        // Parsed before it is stored, so that no unreadable document is written.
         let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
         py.detach(|| self.catalog()?.add_array(path, zarr_json.as_bytes())).or_raise()?;
         self.metas().or_raise()?.insert(path.to_owned(), Arc::new(meta));
         Ok(())
     }
 
-    /// Replaces an array's whole metadata document (a new shape, say); its chunks stay.
+    /// Replaces an array's metadata document (to change its shape, for example); its chunks stay.
     fn update_array(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
         let meta = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
         let old = self.meta(path)?;
@@ -194,7 +194,7 @@ impl Writer {
         py.detach(|| self.catalog()?.exists(path)).or_raise()
     }
 
-    /// Allows this repository to link to files below `prefix`.
+    /// Allows links to files below `prefix`.
     fn allow_container(&self, py: Python<'_>, prefix: &str) -> PyResult<()> {
         py.detach(|| self.catalog()?.allow_container(prefix)).or_raise()
     }
@@ -224,7 +224,7 @@ impl Writer {
         py.detach(|| self.catalog()?.set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
     }
 
-    /// Queues `data` for the box that starts at `start`; it must be made of whole chunks (whole shards, when sharded).
+    /// Queues `data` for the box that starts at `start`; it must consist of whole chunks (whole shards if sharded).
     /// The data must not be changed before `flush` or `commit`.
     fn write(&self, py: Python<'_>, path: &str, start: Vec<u64>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let meta = self.meta(path)?;
@@ -232,7 +232,7 @@ impl Writer {
         py.detach(|| self.writing()?.write(path, &meta, Region { start, shape }, data)).or_raise()
     }
 
-    /// The arrays whose encoding failed so far, each with its error; with `all` of everything queued, which is waited for.
+    /// The arrays whose encoding has failed so far, each with its error; with `all` it waits for everything queued.
     fn failed(&self, py: Python<'_>, all: bool) -> PyResult<Vec<(String, Py<PyAny>)>> {
         let failed = py.detach(|| Ok(self.writing()?.failed(all))).or_raise()?;
         Ok(failed.into_iter().map(|(path, error)| (path, raise(error).into_value(py).into_any())).collect())
@@ -242,28 +242,28 @@ impl Writer {
         py.detach(|| self.writing()?.flush()).or_raise()
     }
 
-    /// Commits everything; the new snapshot's id.
+    /// Commits everything; returns the new snapshot's id.
     fn commit(&self, py: Python<'_>, message: &str) -> PyResult<String> {
         let cancel = AtomicBool::new(false);
         let id =
             interrupt::scoped(py, true, &cancel, || self.writing()?.commit_unless(&cancel, message))?.or_raise()?;
-        // What comes next builds on the branch's newest version, where others may have changed an array.
+        // Later changes are based on the branch's newest version, in which other writers may have changed an array.
         self.metas().or_raise()?.clear();
         Ok(id)
     }
 
-    /// From now on chunks of this array that come out the same as what is stored stay where they are; until the commit.
+    /// Until the commit, chunks of this array that encode to the stored bytes keep their references.
     fn compare(&self, py: Python<'_>, path: &str) -> PyResult<()> {
         let meta = self.meta(path)?;
         py.detach(|| self.writing()?.compare(path, &meta)).or_raise()
     }
 
-    /// The id of the version that changes are made to.
+    /// The id of the version that changes are based on.
     fn base(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| self.catalog()?.base()).or_raise()
     }
 
-    /// An array's metadata document, uncommitted changes included.
+    /// An array's metadata document, including uncommitted changes.
     fn document(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         let document = py.detach(|| self.catalog()?.array_document(path)).or_raise()?;
         Ok(document.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
@@ -279,12 +279,12 @@ impl Writer {
         Ok(self.writing().or_raise()?.written().0.bytes_stored)
     }
 
-    /// Bytes that the encoders hold now, and the most that they ever did.
+    /// Current and maximum bytes that the encoders hold.
     fn held(&self) -> PyResult<(usize, usize)> {
         Ok(self.writing().or_raise()?.held())
     }
 
-    /// By array: (raw bytes, stored bytes, chunks stored, chunks kept as they were).
+    /// For each array: (raw bytes, stored bytes, chunks stored, chunks kept).
     fn written(&self) -> PyResult<HashMap<String, (u64, u64, u64, u64)>> {
         let (_, arrays) = self.writing().or_raise()?.written();
         Ok(arrays.into_iter().map(|(path, w)| (path, (w.bytes_raw, w.bytes_stored, w.chunks, w.kept))).collect())

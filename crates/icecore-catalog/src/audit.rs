@@ -22,7 +22,7 @@ use crate::seal::{self, Seal, State};
 use crate::storage::Root;
 use crate::{history, names, precheck, resolve};
 
-/// Versions that are looked at side by side.
+/// Versions that are checked concurrently.
 const CONCURRENT: usize = 16;
 
 /// A missing, changed or invalid file of the repository.
@@ -34,12 +34,13 @@ pub struct Damage {
 }
 
 impl Repo {
-    /// Checks a version's seal, snapshot and transaction log. With None all versions of the whole history, their reference
-    /// manifests too, and whether every object that these refer to is there and long enough; `progress(done, total)` counts versions.
-    /// Linked files, which older versions may rightly find changed, are left out. Once `cancel` is set, it ends.
+    /// Checks a version's seal, snapshot and transaction log. With None it checks all versions of the whole history,
+    /// their manifests, and that every referenced object exists and is long enough; `progress(done, total)` counts
+    /// versions. Linked files are not checked, because older versions may legitimately refer to files that have
+    /// changed. Stops soon after `cancel` is set.
     ///
     /// # Errors
-    /// Only what prevents the check itself, and Interrupted.
+    /// Only errors that prevent the check itself, and Interrupted. Damage is returned as findings.
     pub fn audit(
         &self,
         reference: Option<&str>,
@@ -101,7 +102,7 @@ struct Audit<'a> {
 struct Seen {
     damages: Vec<Damage>,
     manifests: HashSet<ManifestId>,
-    /// Objects that chunks are in, and how long each must be.
+    /// Objects that hold chunks, and the minimum length of each.
     needed: HashMap<ChunkId, u64>,
 }
 
@@ -119,12 +120,12 @@ impl Audit<'_> {
         self.objects().await
     }
 
-    /// One version; with `all` its manifests too.
+    /// Checks one version; with `all` its manifests too.
     async fn version(&self, id: &SnapshotId, all: bool) {
         let seal = self.seal(&id.to_string());
         let name = format!("transactions/{id}");
         let log = self.assets.fetch_transaction_log_with_header(id);
-        // Repositories that began in Icechunk's first format have none of the version that they began with.
+        // A repository that was created in Icechunk's first format has no transaction log for its first version.
         let may_lack = *id == Snapshot::INITIAL_SNAPSHOT_ID && !seal.names(&name);
         let unpacked = async {
             match log.await {
@@ -200,7 +201,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Is a file in a directory as long as its snapshot says?
+    /// Whether a file in a directory has the length that its snapshot records.
     fn length(&self, name: &str, expected: u64) -> Result<()> {
         let Root::Local(folder) = &self.shared.root else { return Ok(()) };
         match std::fs::metadata(folder.join(name)).map_or(0, |m| m.len()) {
@@ -212,7 +213,7 @@ impl Audit<'_> {
     fn references(&self, manifest: &Manifest) -> Result<()> {
         for payload in manifest.chunk_payloads().map_err(error::format)? {
             if self.cancel.load(Ordering::Relaxed) {
-                break; // the caller has stopped listening; do not check millions of further objects
+                break; // the receiver was dropped: stop checking
             }
             if let ChunkPayload::Ref(chunk) = payload.map_err(error::format)? {
                 let end = chunk.offset.saturating_add(chunk.length);
@@ -224,7 +225,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Compares what is referred to with a listing of what there is.
+    /// Compares the referenced objects with a listing of the stored ones.
     async fn objects(&self) -> Result<()> {
         let mut needed = std::mem::take(&mut self.seen().needed);
         if let Root::Http(url) = &self.shared.root {
@@ -246,7 +247,7 @@ impl Audit<'_> {
         Ok(())
     }
 
-    /// Unpacks one file, after a look at its checksum if there is one.
+    /// Decodes one file, after its checksum was verified if one is recorded.
     async fn file<T>(
         &self,
         seal: &Seal,

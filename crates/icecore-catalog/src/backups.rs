@@ -1,5 +1,5 @@
-//! Old copies of the root object. Icechunk copies it at each update, and it lists all versions: after n commits the copies
-//! hold n² / 2 names.
+//! Old copies of the root object. Icechunk copies it at each update, and each copy lists all versions: after n commits
+//! the copies hold n² / 2 names.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,31 +14,33 @@ use icecore_grid::Result;
 use crate::error;
 use crate::seal::ROOT;
 
-/// Directory of the copies.
+/// Directory that holds the copies.
 pub(crate) const FOLDER: &str = OVERWRITTEN_FILES_PATH;
 
-/// Copies in a directory from which on an update removes the older ones, and those it leaves.
+/// When a directory holds more copies than the first number, an update removes the oldest until the second number is
+/// left.
 const MANY: usize = 32;
 const LEFT: usize = 16;
 
 /// A copy's name, and its bytes.
 pub(crate) type Copy = (String, u64);
 
-/// The copies that were made before this. Without the newest one, to be put back by hand, and without those in which the list
-/// of updates goes on.
+/// Copies older than `before`, except the newest one, which users can restore by hand, and except copies that hold the
+/// continuation of the list of updates.
 pub(crate) async fn old(assets: &AssetManager, before: DateTime<Utc>) -> Result<Vec<Copy>> {
     let listed = assets.storage().list_objects(&assets.storage_context(), FOLDER).await;
     let mut copies: Vec<_> = listed.map_err(error::storage)?.try_collect().await.map_err(error::storage)?;
     copies.retain(|copy| is_copy(&copy.id));
-    // Their names count down.
+    // The numbers in their names decrease with time.
     copies.sort_by(|a, b| a.id.cmp(&b.id));
     let continued = continued(assets).await?;
     let old = copies.into_iter().skip(1).filter(|copy| copy.created_at < before && !continued.contains(&copy.id));
     Ok(old.map(|copy| (copy.id, copy.size_bytes)).collect())
 }
 
-/// Removes all but the newest copies from a directory at an update of the root object, whose lock is held: n of them would hold
-/// n² / 2 names. The object itself lists a thousand updates; the list of those before ends with the copies, as after gc.
+/// Removes all but the newest copies from a directory at an update of the root object, whose lock is held: n copies
+/// would hold n² / 2 names. The object itself lists a thousand updates. Older updates are lost with the copies, as
+/// after gc.
 pub(crate) fn thin(root: &Path) -> std::io::Result<()> {
     let folder = root.join(FOLDER);
     let mut names: Vec<_> =
@@ -51,12 +53,13 @@ pub(crate) fn thin(root: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Other objects have copies too.
+/// Copies of other objects are left alone.
 fn is_copy(name: &str) -> bool {
     name.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Removes these, and returns how many of them went and their bytes: Icechunk keeps to itself why others did not.
+/// Removes the named copies and returns the number and bytes of those removed. Icechunk does not report why a deletion
+/// failed.
 pub(crate) async fn remove(assets: &AssetManager, copies: Vec<Copy>) -> Result<(u64, u64)> {
     let (storage, context) = (assets.storage(), assets.storage_context());
     let ids = futures::stream::iter(copies).boxed();
@@ -64,7 +67,7 @@ pub(crate) async fn remove(assets: &AssetManager, copies: Vec<Copy>) -> Result<(
     Ok((done.deleted_objects, done.deleted_bytes))
 }
 
-/// The copies that hold the updates which the root object has no room for.
+/// The copies that hold the updates for which the root object has no room.
 async fn continued(assets: &AssetManager) -> Result<HashSet<String>> {
     let mut names = HashSet::new();
     let (mut info, _) = assets.fetch_repo_info().await.map_err(error::repository)?;
@@ -74,7 +77,7 @@ async fn continued(assets: &AssetManager) -> Result<HashSet<String>> {
         }
         info = match assets.fetch_repo_info_backup(&name).await {
             Ok((info, _)) => info,
-            // Removed before it was one of these: Icechunk's own list ends here, too.
+            // This copy was removed earlier; Icechunk's own list ends here too.
             Err(RepositoryError { kind: RepositoryErrorKind::RepositoryDoesntExist, .. }) => break,
             Err(e) => return Err(error::repository(e)),
         };

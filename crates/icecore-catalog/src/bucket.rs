@@ -36,14 +36,14 @@ pub(crate) fn storage(
         extra_read_headers: Vec::new(),
         extra_write_headers: Vec::new(),
     };
-    // Icechunk takes a backend of others in no other way than from its serialised form.
+    // Icechunk accepts a foreign backend only in its serialised form.
     let backend: Arc<dyn ObjectStoreBackend> = Arc::new(Bucket { whole, prefix: prefix.to_owned() });
     let made = serde_json::to_value(&backend)
         .and_then(|backend| serde_json::from_value::<ObjectStorage>(serde_json::json!({ "backend": backend })));
     made.map_err(|e| Error::new(ErrorKind::Internal, format!("s3://{bucket}/{prefix}: {e}")))
 }
 
-/// Without the credentials.
+/// Omits the credentials.
 impl fmt::Debug for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.whole.bucket, self.prefix)
@@ -69,7 +69,7 @@ impl ObjectStoreBackend for Bucket {
     }
 
     fn prefix(&self) -> String {
-        String::new() // it is in the store already
+        String::new() // the store has the prefix already
     }
 
     fn ordered_offset_listing(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::table::ChunkTable;
 /// Memory for tables: about ten million references.
 const CAPACITY: u64 = 256 << 20;
 
-/// Tables by (snapshot id, path); the one used longest ago makes room.
+/// Tables by (snapshot id, path); the least recently used is evicted.
 pub(crate) struct TableCache {
     capacity: u64,
     state: Mutex<State>,
@@ -37,7 +37,7 @@ impl TableCache {
         Some(Arc::clone(table))
     }
 
-    /// Keeps a table, unless it is larger than the whole cache.
+    /// Caches a table, unless it is larger than the whole cache.
     pub fn put(&self, snapshot: &str, path: &str, table: &Arc<ChunkTable>) {
         let size = table.bytes();
         if size > self.capacity {

@@ -34,13 +34,13 @@ impl fmt::Display for ObjectId {
     }
 }
 
-/// Where a chunk's bytes are to be found from the next commit on.
+/// Location of a chunk's bytes from the next commit on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChunkPlace {
-    /// Nowhere: the chunk reads as the fill value.
+    /// Not stored: the chunk reads as the fill value.
     Missing,
-    /// In the reference itself; for at most some hundred bytes.
+    /// Stored in the reference itself; for at most a few hundred bytes.
     Inline(Bytes),
-    /// `length` bytes from `offset` on in an object.
+    /// `length` bytes of an object, from `offset` on.
     Object { id: ObjectId, offset: u64, length: u64 },
 }

@@ -1,5 +1,5 @@
-//! Wait for the clock: Icechunk rejects a change whose time is before that of the last one, and a version before its parent's.
-//! This happens if a clock was set back or if another machine's clock is ahead.
+//! Wait for the clock: Icechunk rejects a change that is not later than the last change, and a version that is not
+//! later than its parent. This happens if a clock was set back or if another machine's clock is ahead.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,13 +13,14 @@ use crate::names::{self, Names};
 use crate::repo_state::RepoState;
 use crate::runtime::until;
 
-/// How long a clock is waited for.
+/// Maximum time to wait for the clock.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Until the clock is looked at again: somebody may have set it right.
+/// Interval between looks at the clock, which may have been corrected.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Waits for the right to change the repository's root object at a valid time; also returns the current names. A change
-/// of a branch also waits until after its newest version. Other writers are not blocked meanwhile; `cancel` aborts it.
+/// Waits until the repository's root object can be changed at a valid time, and returns the current names. For a change
+/// of a branch it also waits until the time is after the branch's newest version. Other writers are not blocked;
+/// `cancel` aborts the wait.
 pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &AtomicBool) -> Result<(Held, Names)> {
     let start = Instant::now();
     loop {
@@ -42,7 +43,7 @@ pub(crate) async fn turn(shared: &RepoState, branch: Option<&str>, cancel: &Atom
     }
 }
 
-/// The time after which the next change must be; None in repositories of Icechunk's first format.
+/// The time of the last change, which the next change must exceed; None in repositories of Icechunk's first format.
 fn newest(names: &Names, branch: Option<&str>) -> Result<Option<DateTime<Utc>>> {
     let Some(info) = &names.info else { return Ok(None) };
     let changed = info.latest_updates().map_err(error::format)?.next().transpose().map_err(error::format)?;
@@ -66,7 +67,7 @@ mod tests {
     use crate::runtime::run;
     use crate::storage::Storage;
 
-    /// A repository that a machine has changed whose clock goes ahead.
+    /// A repository that was changed by a machine whose clock is ahead.
     fn changed_in(ahead: TimeDelta, name: &str) -> Repo {
         let repo = Repo::create(&Storage::new(format!("memory://{name}"))).unwrap();
         let repository = repo.shared().unwrap().repository();

@@ -20,22 +20,22 @@ use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
 use crate::{clock, containers, error, history, identity, names, precheck, seal};
 
-/// How often a commit to a store without a lock starts again because others were quicker.
+/// Maximum number of restarts of a commit to a store without a lock, when other writers commit first.
 const ATTEMPTS: usize = 50;
 
 impl Writer {
-    /// Makes the changes a version of the branch, all or none of them, and returns its id. Commits of others to other nodes in the
-    /// meantime are kept. Without changes there is no new version and the branch's newest id is returned. The writer can go on
-    /// afterwards; after an error its changes are still there.
+    /// Commits the changes as a new version of the branch, all or none of them, and returns its id. Commits of other
+    /// writers to other nodes in the meantime are kept. Without changes it creates no version and returns the branch's
+    /// newest id. The writer stays usable afterwards; after an error it still has its changes.
     ///
     /// # Errors
-    /// Conflict, naming the paths, when another process changed the same nodes, or holds the repository's lock for too long, or when
-    /// this machine's clock is a minute or more after the last change; Io, Permission, Network.
+    /// Conflict, naming the paths, if another process changed the same nodes or holds the repository's lock for too
+    /// long, or if this machine's clock is at least a minute behind the last change; Io, Permission, Network.
     pub fn commit(&self, message: &str) -> Result<String> {
         self.commit_unless(&AtomicBool::new(false), message)
     }
 
-    /// The same, but once `cancel` is set a clock that is behind is not waited for.
+    /// As [`Writer::commit`], but setting `cancel` ends the wait for a clock that is behind.
     ///
     /// # Errors
     /// As for [`Writer::commit`]; Interrupted.
@@ -73,13 +73,14 @@ impl Writer {
         Ok(id)
     }
 
-    /// Rejects a commit with references to objects that garbage collection may have deleted. In a directory, where a look costs next to nothing.
+    /// Rejects a commit that refers to objects which garbage collection may have deleted. Only in directories, where
+    /// the check is cheap.
     fn check_objects(&self, objects: &HashSet<ObjectId>) -> Result<()> {
         let Root::Local(root) = &self.shared.root else { return Ok(()) };
         match objects.iter().filter(|id| !root.join(id.name()).exists()).count() {
             0 => Ok(()),
             gone => {
-                let message = format!("{gone} of {} objects that were written are gone again", objects.len());
+                let message = format!("{gone} of {} objects that were written have been deleted", objects.len());
                 Err(Error::new(ErrorKind::Conflict, message).hint(
                     "`icecore gc` deletes uncommitted objects older than --older-than: write the data again and commit earlier",
                 ))
@@ -87,7 +88,8 @@ impl Writer {
         }
     }
 
-    /// Records the checksums of the written files. If this fails, the commit is still valid: it is read unchecked.
+    /// Records the checksums of the written files. If this fails, the commit is still valid and its files are read
+    /// unchecked.
     async fn seal(&self, parent: &SnapshotId, id: &SnapshotId) {
         let repository = self.shared.repository();
         let Root::Local(root) = &self.shared.root else { return };
@@ -100,11 +102,11 @@ impl Writer {
         }
     }
 
-    /// Moves the changes on top of the branch's newest version.
+    /// Rebases the changes onto the branch's newest version.
     async fn rebase(&self, session: &mut Session, names: &Names, touched: &HashSet<String>) -> Result<()> {
         let tip = names.branches.get(&self.branch).cloned();
         let tip = tip.ok_or_else(|| {
-            Error::new(ErrorKind::Conflict, format!("the branch {} is gone", self.branch))
+            Error::new(ErrorKind::Conflict, format!("the branch {} has been deleted", self.branch))
                 .hint("nothing of this was written: make the branch again (icecore branch), or write to another")
         })?;
         precheck::check(&self.shared, &tip, &Which::Of(touched), &mut HashSet::new()).await?;
@@ -115,7 +117,8 @@ impl Writer {
         session.rebase(&ConflictDetector).await.map_err(error::session)
     }
 
-    /// Without a lock the store rejects a commit when another one came first; then everything that depends on its tree is done again.
+    /// Without a lock, the store rejects a commit if another one came first; all steps that depend on its tree are then
+    /// repeated.
     async fn compete(
         &self,
         session: &mut Session,
@@ -144,7 +147,7 @@ impl Writer {
     }
 }
 
-/// Will there be a new version?
+/// Whether the commit will create a version.
 fn has_changes(session: &Session, pending: &Pending) -> bool {
     session.has_uncommitted_changes() || !pending.groups.is_empty() || !pending.sources.is_empty()
 }
@@ -156,7 +159,7 @@ async fn commit(session: &mut Session, message: &str) -> std::result::Result<Str
     session.commit(message).execute().await.map(|id| id.to_string())
 }
 
-/// Adds what depends on the tree as others have left it: groups, the groups above all nodes, and the identities of linked files.
+/// Adds the parts that depend on the current tree: groups, all parent groups, and the identities of linked files.
 async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
     if !has_changes(session, pending) {
         return Ok(());
@@ -180,7 +183,7 @@ async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
     Ok(())
 }
 
-/// Adds a group, or agrees with the one that another process has made.
+/// Adds a group, or accepts an equal one that another process has created.
 async fn add_group(
     session: &mut Session,
     there: Option<&NodeSnapshot>,
@@ -188,7 +191,7 @@ async fn add_group(
     attributes: &Map<String, Value>,
 ) -> Result<()> {
     let conflict = |what: &str| {
-        Err(Error::new(ErrorKind::Conflict, format!("someone else made {path} {what}"))
+        Err(Error::new(ErrorKind::Conflict, format!("another writer made {path} {what}"))
             .hint("read the new version and try again"))
     };
     let at = node::path(path)?;
@@ -234,7 +237,7 @@ mod tests {
     use crate::repo::Repo;
     use crate::storage::Storage;
 
-    /// A repository in memory has conditional writes as object stores have them, so it stands in for one.
+    /// A repository in memory has conditional writes like object stores, so it replaces one in this test.
     fn without_a_lock(name: &str) -> Repo {
         let storage = Storage::new(format!("memory://{name}"));
         let mut shared = run(open::create(&storage)).unwrap();

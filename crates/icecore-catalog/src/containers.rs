@@ -14,7 +14,7 @@ use crate::error;
 use crate::options::{Options, s3_credentials, s3_options};
 use crate::prefix;
 
-/// URL prefixes that a process may read through links, as Icechunk's containers and as strings.
+/// URL prefixes that a process may read through links, both as Icechunk's containers and as strings.
 pub(crate) struct Access {
     pub config: RepositoryConfig,
     pub credentials: HashMap<String, Option<Credentials>>,
@@ -22,7 +22,7 @@ pub(crate) struct Access {
     pub prefixes: Vec<String>,
 }
 
-/// The containers that an open repository knows: right after opening, those that are recorded.
+/// The containers of an open repository: right after opening, the recorded ones.
 pub(crate) fn configured(repository: &Repository) -> Vec<VirtualChunkContainer> {
     repository.config().virtual_chunk_containers().cloned().collect()
 }
@@ -41,7 +41,8 @@ pub(crate) fn access(recorded: Vec<VirtualChunkContainer>, options: &Options, pr
     let mut containers: HashMap<String, VirtualChunkContainer> =
         recorded.into_iter().map(|c| (c.url_prefix().to_owned(), c)).collect();
     for wanted in &prefixes {
-        // What Icechunk has no container for (the root of all files, another scheme) it does not get to read itself.
+        // Icechunk has no container for some prefixes (the root of all files, other schemes) and does not read them
+        // itself.
         if !containers.contains_key(wanted)
             && let Ok(extra) = container(wanted, options)
         {
@@ -76,7 +77,7 @@ fn unsupported(prefix: &str) -> Error {
         .hint("link files in directories, on http(s):// or on s3://")
 }
 
-/// What Icechunk wants to see before it reads from a container; None for stores that this build does not speak.
+/// Settings that Icechunk requires to read from a container; None for stores that this build does not support.
 fn credential(prefix: &str, options: &Options) -> Result<Option<Credentials>> {
     Ok(match prefix.split_once("://") {
         Some(("file", _)) => Some(Credentials::LocalFileSystemAccess),
@@ -86,7 +87,7 @@ fn credential(prefix: &str, options: &Options) -> Result<Option<Credentials>> {
     })
 }
 
-/// Records new containers in the repository; the caller holds its lock. Everything else recorded stays as it is.
+/// Records new containers in the repository; the caller holds its lock. Other recorded settings are kept.
 pub(crate) async fn record(repository: &Repository, new: Vec<VirtualChunkContainer>) -> Result<()> {
     let spec = repository.spec_version();
     if spec < SpecVersionBin::V2 {

@@ -18,25 +18,25 @@ use crate::snapshot::Snapshot;
 use crate::table::{ChunkTable, Place};
 use crate::{error, history, resolve};
 
-/// The differences from one version to another; paths are sorted. What icecore keeps for itself is left out.
+/// The differences between two versions; paths are sorted. icecore's hidden group is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diff {
     pub new_groups: Vec<String>,
     pub new_arrays: Vec<String>,
     pub deleted_groups: Vec<String>,
     pub deleted_arrays: Vec<String>,
-    /// With changed metadata.
+    /// Groups with changed metadata.
     pub updated_groups: Vec<String>,
-    /// With changed metadata.
+    /// Arrays with changed metadata.
     pub updated_arrays: Vec<String>,
-    /// With other chunks, elements or fill value than before: all of their elements count as written.
+    /// Arrays with a changed chunk grid, dtype or fill value: all of their elements count as written.
     pub remade_arrays: Vec<String>,
     /// Paths of the other arrays with the coordinates of their chunks that were written, moved or deleted.
     pub chunks: Vec<(String, Vec<Vec<u64>>)>,
 }
 
 impl Diff {
-    /// Whether anything was deleted and made again.
+    /// Whether any node was deleted and created again.
     fn has_remade(&self) -> bool {
         let any = |deleted: &[String], new: &[String]| deleted.iter().any(|path| new.contains(path));
         any(&self.deleted_arrays, &self.new_arrays) || any(&self.deleted_groups, &self.new_groups)
@@ -44,12 +44,12 @@ impl Diff {
 }
 
 impl Repo {
-    /// What changed from `a` to `b`. Where `a` is an ancestor of `b` this is what the commits in between recorded;
-    /// otherwise the two trees are compared, also where an array or a group was deleted and made again in between:
-    /// the records of the two then stand under one path, and say nothing about either.
+    /// Changes from `a` to `b`. If `a` is an ancestor of `b`, they are the changes that the commits in between
+    /// recorded. Otherwise the two trees are compared. They are also compared if an array or a group was deleted and
+    /// created again in between: the records of both nodes are then under one path and are indistinguishable.
     ///
     /// # Errors
-    /// NotFound when a reference names nothing; Network, Io, Corrupt.
+    /// NotFound if a reference does not exist; Network, Io, Corrupt.
     pub fn diff(&self, a: &str, b: &str) -> Result<Diff> {
         let shared = self.shared()?;
         let (from, to) = run(async {
@@ -157,9 +157,9 @@ fn is_remade(old: &[u8], new: &[u8]) -> bool {
 /// Chunks along each axis of the grid, and their references.
 type Chunks<'a> = (&'a [u32], &'a ChunkTable);
 
-/// The chunks of an array that are elsewhere in the two tables; None if there are none.
+/// The chunks of an array whose locations differ between the two tables; None if there are none.
 fn changed(path: &str, was: Chunks<'_>, is: Chunks<'_>) -> Option<(String, Vec<Vec<u64>>)> {
-    // The same chunk has another number where the array grew along any axis but the first.
+    // A chunk's flat index changes if the array grew along any axis but the first.
     let elsewhere = |(a, one): Chunks<'_>, (b, other): Chunks<'_>, flat: u64, place: &Place| {
         let coords = coordinates(flat, a);
         let there = number(&coords, b).map_or(Place::Missing, |flat| other.get(flat));
@@ -199,7 +199,7 @@ fn coordinates(mut flat: u64, counts: &[u32]) -> Vec<u64> {
     coords
 }
 
-/// The number of a chunk; None outside the grid.
+/// The flat index of a chunk; None outside the grid.
 fn number(coords: &[u64], counts: &[u32]) -> Option<u64> {
     if coords.len() != counts.len() {
         return None;

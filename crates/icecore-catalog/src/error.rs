@@ -19,9 +19,9 @@ use icecore_grid::{Error, ErrorKind};
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
 const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
 const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
-const NAMES: &str = "`icecore branch` and `icecore tag` list the names that there are";
+const NAMES: &str = "`icecore branch` and `icecore tag` list the existing names";
 const ONLINE: &str = "check the address and the connection";
-/// What to do about a server that sends whole files where ranges are asked for.
+/// Hint for servers that ignore byte ranges and send whole files.
 pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";
 const RETRY: &str = "read the new version and try again";
 
@@ -72,7 +72,7 @@ fn new(kind: ErrorKind, error: &dyn StdError) -> Error {
     Error::new(kind, causes(error))
 }
 
-/// The error and what caused it, without the repetitions that transparent wrappers bring.
+/// The error and its causes, without the repetitions that transparent wrappers add.
 #[must_use]
 pub fn causes(error: &dyn StdError) -> String {
     let mut text = error.to_string();
@@ -156,7 +156,7 @@ fn session_kind(kind: SessionErrorKind) -> Error {
     }
 }
 
-/// The error of a change whose time would not be after that of the last one.
+/// The error of a change whose time is not after the last change.
 pub(crate) fn ahead(last: DateTime<Utc>, now: DateTime<Utc>) -> Error {
     let shown = |time: DateTime<Utc>| time.to_rfc3339_opts(SecondsFormat::Millis, true);
     let message =
@@ -269,19 +269,19 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
     }
 }
 
-/// Whether a request failed because it found no credentials. Stores then ask the metadata service of a cloud machine.
+/// Whether a request failed because it found no credentials: stores then ask the metadata service of a cloud machine.
 #[must_use]
 pub fn lacks_keys(message: &str) -> bool {
     ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
 }
 
-/// Does a web server say that there was something here once? Its 404 in other words, which object_store doesn't know.
+/// Whether a web server answered 410 Gone, which object_store does not treat like 404.
 #[must_use]
 pub fn is_gone(message: &str) -> bool {
     message.contains("status code: 410 Gone")
 }
 
-/// What an object store or the operating system below it said; None if the error is neither's.
+/// The message of an object store or of the operating system; None if the error has neither as its cause.
 fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     if lacks_keys(&causes(error)) {
         return Some(
@@ -303,7 +303,7 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             Some(e @ object_store::Error::Generic { store: "LocalFileSystem", source })
                 if root_io(source.as_ref()).is_none() =>
             {
-                return Some(corrupt(e)); // a range outside of the file
+                return Some(corrupt(e)); // a byte range outside the file
             }
             Some(e @ object_store::Error::NotSupported { .. }) => {
                 return Some(new(ErrorKind::Network, e).hint(NO_RANGES));
@@ -317,10 +317,10 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
         }
         cause = error.source();
     }
-    far.map(|e| new(ErrorKind::Network, e).hint(ONLINE)) // an answer that no server should give
+    far.map(|e| new(ErrorKind::Network, e).hint(ONLINE)) // an invalid answer of a server
 }
 
-/// The operating system's error at the bottom of another one.
+/// The operating system's error at the root of another error.
 fn root_io<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -346,7 +346,7 @@ fn is_network(error: &io::Error) -> bool {
     )
 }
 
-/// The system, or the process, has as many files open as it may: on all systems of the Unix family.
+/// Whether the limit of open files is reached, of the process or of the system (EMFILE, ENFILE), on all Unix systems.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
@@ -376,7 +376,7 @@ pub(crate) fn io(error: &io::Error) -> Error {
     Error::new(kind, error.to_string()).hint(hint)
 }
 
-/// An I/O error met while unpacking a file: the system's own, one of a store, or else the file is damaged.
+/// An I/O error during the decoding of a file: the system's own, a store's, or otherwise a damaged file.
 pub(crate) fn decoding(error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return io(&error);
@@ -392,7 +392,7 @@ fn corrupt(error: &dyn StdError) -> Error {
     new(ErrorKind::Corrupt, error).hint(VERIFY)
 }
 
-/// A damaged file of the repository, in our own words.
+/// A damaged file of the repository, with our own description.
 pub(crate) fn damaged(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, message).hint(VERIFY)
 }

@@ -11,7 +11,7 @@ use icecore_grid::Result;
 
 use crate::error::damaged;
 
-/// No metadata is packed better than this.
+/// Upper limit of the compression ratio of metadata.
 const RATIO: u64 = 4096;
 const SLACK: u64 = 1 << 20;
 const FRAME_HEADER: usize = 18;

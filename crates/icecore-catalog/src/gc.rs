@@ -19,24 +19,24 @@ use crate::seal::{FOLDER, ROOT};
 use crate::storage::Root;
 use crate::{backups, clock, error, names};
 
-/// Younger objects may belong to a commit that someone is preparing.
+/// Younger objects may belong to a commit in preparation.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
 const MEMORY: usize = 256 << 20;
 
-/// Deleted objects, or those that would be deleted.
+/// Objects that were deleted, or would be deleted in a dry run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GcReport {
-    /// True: nothing was touched.
+    /// True in a dry run: nothing was deleted.
     pub dry_run: bool,
     pub bytes: u64,
     pub chunks: u64,
     pub manifests: u64,
     pub snapshots: u64,
     pub transaction_logs: u64,
-    /// Copies of the root object from before its last updates; in a directory also remains of writes that were cut short, and
-    /// checksums of versions that are gone.
+    /// Old copies of the root object; in a directory also the remains of interrupted writes, and checksums of deleted
+    /// versions.
     pub remains: u64,
-    /// Objects that could not be deleted, and why.
+    /// Objects that could not be deleted, with the reasons.
     pub failed: u64,
     pub errors: Vec<String>,
 }
@@ -55,8 +55,8 @@ impl GcReport {
 
 impl Repo {
     /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
-    /// 1970; None: a day ago). What a writer has prepared but not committed counts as unreferenced once it is that old: in a
-    /// directory its commit then fails.
+    /// 1970; None: a day ago). Uncommitted objects of a writer count as unreferenced once they are that old: in a
+    /// directory the writer's commit then fails.
     ///
     /// # Errors
     /// ReadOnly, Conflict (another process holds the repository's lock), Permission, Io, Network, Corrupt.
@@ -67,13 +67,13 @@ impl Repo {
             return Err(error::read_only("a web server neither lists nor deletes objects"));
         }
         run(async {
-            // Who only counts needs no right to write, and need not wait for those who do.
+            // A dry run needs neither write permission nor the lock.
             let held = if dry_run { None } else { Some(clock::turn(shared, None, &AtomicBool::new(false)).await?.0) };
             let repository = shared.repository();
             check_all(shared).await?;
             let updates = repository.config().num_updates_per_repo_info_file();
             let retries = Some(repository.config().repo_update_retries());
-            // Now: what follows may make one more.
+            // Listed before the next update, which may create another copy.
             let mut copies = backups::old(repository.asset_manager(), before).await?;
             let mut report = GcReport { dry_run, ..GcReport::default() };
             let collect = async |metadata: fn(_) -> Action| {
@@ -83,7 +83,7 @@ impl Repo {
             };
             let mut done = collect(Action::DeleteIfCreatedBefore).await;
             if let (Err(Error { kind: ErrorKind::Io, .. }), Root::Local(root), false) = (&done, &shared.root, dry_run) {
-                // A full disk has no room for another root object. These go without one, and make room.
+                // On a full disk there is no room for another root object. These deletions need none and free space.
                 remains(root, before, &mut report);
                 remove_copies(root, std::mem::take(&mut copies), &mut report);
                 report.add(collect(|_| Action::Keep).await?);
@@ -113,8 +113,8 @@ impl Repo {
         })
     }
 
-    /// Shortens the histories: versions older than this (microseconds since 1970) that no branch or tag points to itself are
-    /// let go, and a later [`Repo::gc`] removes what only they needed. Returns their ids.
+    /// Shortens the histories: removes versions older than this (microseconds since 1970), unless a branch or tag
+    /// points to them directly. A later [`Repo::gc`] removes the objects that only they needed. Returns their ids.
     ///
     /// # Errors
     /// As for [`Repo::gc`].
@@ -158,7 +158,7 @@ fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {
     }
 }
 
-/// What to remove: chunks, and `metadata`.
+/// The objects to remove: chunks, and `metadata`.
 fn config(before: DateTime<Utc>, metadata: fn(DateTime<Utc>) -> Action, dry_run: bool) -> GCConfig {
     let small = |n: u16| NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN);
     let memory = NonZeroUsize::new(MEMORY).unwrap_or(NonZeroUsize::MIN);
@@ -180,8 +180,8 @@ fn config(before: DateTime<Utc>, metadata: fn(DateTime<Utc>) -> Action, dry_run:
     )
 }
 
-/// Files in a directory that Icechunk does not know: a local write goes to `NAME#N` first and is renamed when complete, so a process
-/// that is killed leaves that file behind; and the seals of versions that are gone.
+/// Files in a directory that Icechunk does not list. A local write goes to `NAME#N` first and is renamed when complete,
+/// so a killed process leaves that file behind. Seals of deleted versions are listed too.
 fn remains(root: &Path, before: DateTime<Utc>, report: &mut GcReport) {
     let folders =
         ["", "chunks", "manifests", "snapshots", "transactions", "overwritten", FOLDER].map(|name| root.join(name));

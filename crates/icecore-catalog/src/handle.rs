@@ -1,4 +1,4 @@
-//! Information to open a repository again after a fork.
+//! Information for reopening a repository after a fork.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::runtime::run;
 use crate::storage::{Root, Storage};
 
 pub(crate) struct Handle {
-    /// With the absolute address: a child may be in another directory.
+    /// With an absolute address, because a child may run in another directory.
     storage: Storage,
     root: Root,
     shared: PerProcess<Arc<RepoState>>,
 }
 
 impl Handle {
-    /// Of a repository that was just opened or made.
+    /// From a repository that was just opened or created.
     pub fn new(storage: &Storage, shared: RepoState) -> Self {
         let storage = Storage { url: shared.url.clone(), ..storage.clone() };
         Self { storage, root: shared.root.clone(), shared: PerProcess::with(Arc::new(shared)) }
     }
 
-    /// What the handles of this process share. A child process opens the repository again: the connections, caches and turns of
-    /// its parent are in the hands of threads that it doesn't have.
+    /// State shared by the handles of this process. A child process opens the repository again, because the
+    /// connections, caches and locks of its parent belong to threads that the child does not have.
     ///
     /// # Errors
-    /// In a child, those of opening a repository.
+    /// In a child, the errors of opening a repository.
     pub fn shared(&self) -> Result<&Arc<RepoState>> {
         self.shared.get_or_try(|_| run(open::open(&self.storage)).map(Arc::new))
     }
@@ -37,7 +37,7 @@ impl Handle {
         &self.storage
     }
 
-    /// Where the repository's own objects are.
+    /// Where the repository's own objects are stored.
     pub fn native(&self) -> Native {
         match &self.root {
             Root::Local(path) => Native::Local(path.clone()),

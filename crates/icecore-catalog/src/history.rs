@@ -1,4 +1,4 @@
-//! The commits that lead to a version; the repository may be damaged.
+//! Commits that lead to a version; the repository may be damaged.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use icecore_grid::Result;
 use crate::error::{self, damaged};
 use crate::repo_state::RepoState;
 
-/// The commits from a version back to the first one, or to the one at which `is_last`. A circle is an error.
+/// The commits from a version back to the first one, or to the first for which `is_last` is true. A cycle is an error.
 pub(crate) async fn back_from(
     shared: &RepoState,
     id: &SnapshotId,

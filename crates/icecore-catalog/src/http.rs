@@ -1,5 +1,5 @@
-//! The process's one HTTP client: repositories and what they link to share its connections, except those that were given
-//! options of their own.
+//! One HTTP client per process: repositories and linked files share its connections, except those with options of their
+//! own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 use crate::http_retry::RetryClient;
 use crate::process::PerProcess;
 
-/// How the names of options begin that are headers of each request.
+/// Prefix of options that set a header of each request.
 pub(crate) const HEADER: &str = "header.";
 
 static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
@@ -32,7 +32,7 @@ pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<d
         let wrong = |e: String| Error::new(ErrorKind::Invalid, format!("storage option {name}: {e}"));
         if let Some(header) = name.strip_prefix(HEADER) {
             let header: HeaderName = header.parse().map_err(|e| wrong(format!("{e}")))?;
-            // Not the value: it may be a secret.
+            // The message omits the value, which may be a secret.
             headers.insert(header, HeaderValue::from_str(value).map_err(|e| wrong(e.to_string()))?);
         } else if let Ok(key) = name.parse::<ClientConfigKey>() {
             own = own.with_config(key, value);
@@ -68,7 +68,7 @@ fn refused(url: &str, error: &dyn std::fmt::Display) -> Error {
         .hint("check the address and the options in storage={…} (--storage KEY=VALUE)")
 }
 
-/// Makes clients that come back when a server says.
+/// Builds clients that honour `Retry-After`.
 #[derive(Debug)]
 pub struct Patiently;
 
@@ -88,7 +88,7 @@ impl HttpConnector for RepoState {
     }
 }
 
-/// The client; made when it is first asked for, which takes 10 ms because the system's certificates are read.
+/// The client, built on first use: it reads the system's certificates, which takes 10 ms.
 ///
 /// # Errors
 /// The error of building the client.
@@ -102,7 +102,7 @@ pub fn http_client() -> object_store::Result<HttpClient> {
     Ok(made)
 }
 
-/// The client's own options, which [`RepoState`] goes by.
+/// The client's own options, which are part of the key of [`RepoState`].
 fn options() -> ClientOptions {
     ClientOptions::new()
         .with_allow_http(true)

@@ -13,20 +13,20 @@ use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
-/// Longest time to wait for a server; if it asks for more, the request fails with its message.
+/// Maximum wait for a server; if it asks for more, the request fails with its message.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The longest page that is shown with an error.
+/// Maximum length of a response page that an error shows.
 const SHOWN: u64 = 300;
 
 /// The branch file of Icechunk's first format, which is requested when a repository is opened. Buckets without list
 /// permission answer "forbidden" for missing objects, and some servers send a page. The root object shows real denials.
 const OPTIONAL: &str = "/refs/branch.main/ref.json";
 
-/// A client that waits before a request where its server asked for that; the store above it makes the request again.
+/// A client that delays a request as its server asked; the store above it retries.
 #[derive(Debug)]
 pub(crate) struct RetryClient {
     client: HttpClient,
-    /// Hosts that are to be left alone, and until when: it goes for all requests, not for the one that was put off.
+    /// Hosts that must not be contacted yet, with the end of the pause; it applies to all requests to the host.
     resting: Mutex<HashMap<String, Instant>>,
 }
 
@@ -82,12 +82,12 @@ impl HttpService for RetryClient {
     }
 }
 
-/// An error of the only kind that is not tried again.
+/// An error of the only kind that is not retried.
 fn refused(why: String) -> HttpError {
     HttpError::new(HttpErrorKind::Unknown, std::io::Error::other(why))
 }
 
-/// The page of an error that is worth showing: a sentence.
+/// The part of an error page that is worth showing: a sentence of plain text.
 fn is_short(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     !is_page(headers)
@@ -98,20 +98,20 @@ fn is_page(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(|kind| kind.contains("html"))
 }
 
-/// The content encoding of a response: byte ranges of a file do not match encoded bytes.
+/// The content encoding of a response, if any: byte ranges of a file do not match encoded bytes.
 fn encoding(headers: &HeaderMap) -> Option<&str> {
     let encoding = headers.get(CONTENT_ENCODING)?.to_str().ok()?.trim();
     (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }
 
-/// The length of a part, from its range.
+/// The length of a partial response, from its `Content-Range`.
 fn length(headers: &HeaderMap) -> Option<u64> {
     let range = headers.get(CONTENT_RANGE)?.to_str().ok()?.strip_prefix("bytes ")?;
     let (first, last) = range.split_once('/')?.0.split_once('-')?;
     last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)?.checked_add(1)
 }
 
-/// How long a server asks to be left alone: seconds, or a date.
+/// The pause that a server asks for (`Retry-After`): seconds, or a date.
 fn wanted(status: StatusCode, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     if status != StatusCode::TOO_MANY_REQUESTS && status != StatusCode::SERVICE_UNAVAILABLE {
         return None;

@@ -1,17 +1,17 @@
-//! Identities of linked files when they were linked, stored in the attributes of the hidden group.
+//! Identities of linked files at link time, stored in the attributes of the hidden group.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value, json};
 
-/// Whether a linked file is unchanged since it was linked.
+/// A file's identity: it shows whether a linked file has changed since it was linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkIdentity {
-    /// Bytes in the file.
+    /// Size in bytes.
     pub size: u64,
     /// Modification time in nanoseconds since 1970; negative: unknown.
     pub mtime_ns: i64,
-    /// An HTTP or object store's own identification of the content.
+    /// ETag of an HTTP server or object store.
     pub etag: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl LinkIdentity {
     }
 }
 
-/// The identities in the hidden group's metadata document; what cannot be understood is left out.
+/// The identities in the hidden group's metadata document; invalid entries are skipped.
 pub(crate) fn parse(zarr_json: &[u8]) -> HashMap<String, LinkIdentity> {
     let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
     let sources = document.get("attributes").and_then(|a| a.get(SOURCES)).and_then(Value::as_object);

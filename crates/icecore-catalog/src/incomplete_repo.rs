@@ -8,12 +8,12 @@ use icechunk::format::snapshot::Snapshot;
 
 use crate::lock;
 
-/// Icechunk's directories into which the first version goes, before the root object that names it.
+/// Icechunk's directories that the first version is written into, before the root object that names it.
 const FIRST: [&str; 2] = ["snapshots", "transactions"];
-/// The root object under the name that it has until it is complete: a number follows.
+/// Prefix of the temporary file that becomes the root object; a number follows.
 const UNNAMED_ROOT: &str = "repo#";
 
-/// Does this folder hold the beginning of a repository, the lock of its creator at least, and nothing else?
+/// Whether a directory holds an unfinished repository (at least the creator's lock file) and nothing else.
 pub(crate) fn is_begun(folder: &Path) -> bool {
     is_incomplete_repo(folder) && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }

@@ -1,8 +1,8 @@
 //! The catalog: repositories, their versions, and the storage locations of all chunks.
 //!
-//! The only crate that names Icechunk. All functions block on one private runtime, and nothing generic crosses this
-//! crate's face, so that a change above never rebuilds Icechunk's async code. Call them from ordinary or
-//! `spawn_blocking` threads, not from inside an async task.
+//! The only crate that names Icechunk. All functions block on one private runtime. No generic function is part of its
+//! public interface, so that a change in a crate above never recompiles Icechunk's async code. Call the functions from
+//! ordinary or `spawn_blocking` threads, not inside an async task.
 
 mod audit;
 mod backups;

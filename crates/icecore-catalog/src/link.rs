@@ -15,8 +15,8 @@ use crate::{containers, error, node, prefix};
 const SECOND_NS: i64 = 1_000_000_000;
 
 impl Writer {
-    /// Lets the repository link to files under a directory or URL prefix. Recorded with the next commit; until then and in this
-    /// process the links can be read at once.
+    /// Allows links to files under a directory or URL prefix. The prefix is recorded with the next commit; this process
+    /// can read the links at once.
     ///
     /// # Errors
     /// `invalid` if it is not a prefix; `unsupported` for schemes other than file, http(s) and s3.
@@ -32,7 +32,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Prefixes that are recorded, or will be with the next commit.
+    /// Recorded prefixes, and those that the next commit will record.
     fn covering<'a>(&self, pending: &'a Pending) -> impl Iterator<Item = String> + use<'a> {
         let recorded = self.shared.recorded();
         recorded
@@ -41,12 +41,13 @@ impl Writer {
             .filter_map(|p| prefix::recorded(&p))
     }
 
-    /// Sets the byte ranges of chunks in files: `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table, `url_ids`
-    /// point into `urls`, `chunks` are flat indexes in C order over the array's chunk grid. Chunks without bytes are left unset.
+    /// Sets the byte ranges of chunks in files. `url_ids`, `chunks`, `offsets` and `lengths` are columns of one table:
+    /// `url_ids` are indexes into `urls`, `chunks` are flat indexes in C order over the array's chunk grid. Chunks of
+    /// length 0 are left unset.
     ///
     /// # Errors
-    /// LinkNotAllowed when a file is under no allowed prefix; Invalid when the columns contradict each other, a chunk is
-    /// outside the grid, or its bytes outside the file; NotFound, Mismatch when there is no array at the path.
+    /// LinkNotAllowed if a file is under no allowed prefix; Invalid if the columns contradict each other, a chunk is
+    /// outside the grid, or its bytes are outside the file; NotFound or Mismatch if the path is not an array.
     #[expect(clippy::too_many_arguments, reason = "columns of one table, as the contract with the package has them")]
     pub fn set_links(
         &self,
@@ -90,7 +91,7 @@ impl Writer {
                 let places = if allowed.is_empty() { "nowhere".to_owned() } else { allowed.join(", ") };
                 return Err(Error::new(
                     ErrorKind::LinkNotAllowed,
-                    format!("{url} is outside of what this repository may link to: {places}"),
+                    format!("{url} is outside the prefixes that this repository may link to: {places}"),
                 )
                 .hint("allow its directory: --allow-links PREFIX (in Rust: allow_container)"));
             }
@@ -102,15 +103,15 @@ impl Writer {
     }
 }
 
-/// A file's part of its references.
+/// The part of a reference that all chunks of a file share.
 struct LinkedFile {
     location: VirtualChunkLocation,
     checksum: Option<Checksum>,
     size: u64,
 }
 
-/// What Icechunk checks at each read. A local modification time is rounded up, because the file's own has fractions of a second and
-/// must not be later; a weak ETag cannot be compared by a store.
+/// The checksum that Icechunk compares at each read. A local modification time is rounded up to seconds, because the
+/// file's own time has fractions and must not be later. Weak ETags are omitted, because stores cannot compare them.
 fn checksum(url: &str, identity: &LinkIdentity) -> Option<Checksum> {
     let is_file = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
     if let Some(etag) = identity.etag.as_ref().filter(|etag| !is_file && !etag.starts_with("W/")) {
@@ -121,7 +122,7 @@ fn checksum(url: &str, identity: &LinkIdentity) -> Option<Checksum> {
     Some(Checksum::LastModified(SecondsSinceEpoch(seconds)))
 }
 
-/// The references row by row, made as they are taken: a million of them need not exist twice.
+/// The references as an iterator: a million of them need not be in memory twice.
 struct Links<'a> {
     path: &'a str,
     counts: &'a [u32],

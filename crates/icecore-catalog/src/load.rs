@@ -23,7 +23,7 @@ use crate::table::{Checksum, ChunkTable, Location, Object, TableBuilder};
 use crate::{precheck, runtime};
 
 const CONCURRENT: usize = 16;
-/// Above this a size in a snapshot is not trusted for an allocation in advance.
+/// A snapshot's claim above this size is not trusted for preallocation.
 const TRUSTED_SIZE: u64 = 1 << 30;
 
 /// A committed version and the checksums of its files.
@@ -31,11 +31,12 @@ pub(crate) struct Version {
     pub repository: Arc<Repository>,
     pub snapshot: Arc<Snapshot>,
     pub seal: Arc<Seal>,
-    /// The repository's directory, if it is in one: then manifests are read where they are unpacked.
+    /// The repository's directory, for local repositories: manifests are then read by the thread that decodes them.
     pub folder: Option<PathBuf>,
 }
 
-/// The table of an array in a committed version, unpacked on a thread of its own. Remote manifests are fetched side by side.
+/// Loads the table of an array in a committed version, decoded on its own thread. Remote manifests are fetched
+/// concurrently.
 pub(crate) async fn committed(version: Version, path: String, entry: ArrayEntry) -> Result<ChunkTable> {
     let during = format!("reading the references of {path}");
     let fetched = match version.folder {
@@ -90,10 +91,10 @@ impl Version {
     }
 }
 
-/// As many as there are cores: a thread for each of a hundred arrays would cost more to start than its work.
+/// One thread per core: a thread for each of a hundred arrays would cost more to start than its work.
 static TURNS: PerProcess<Semaphore> = PerProcess::new();
 
-/// Runs on a thread where computing does not hold up other requests.
+/// Runs work on a thread where computation does not delay requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let turns = TURNS.get_or(|_| Semaphore::new(runtime::cores()));
     let _turn = turns.acquire().await.map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?;
@@ -104,7 +105,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     }
 }
 
-/// The table of an array as a writer sees it, uncommitted changes included.
+/// The table of an array as a writer sees it, including uncommitted changes.
 pub(crate) async fn live(repository: &Repository, session: &Session, path: &str) -> Result<ChunkTable> {
     let at = node::path(path)?;
     let node = Node::from(session.get_array(&at).await.map_err(error::session)?);
@@ -122,7 +123,7 @@ pub(crate) async fn live(repository: &Repository, session: &Session, path: &str)
 struct Filler<'a> {
     builder: TableBuilder,
     repository: &'a Repository,
-    /// The object of the previous native reference, which the next one often shares.
+    /// The object of the previous native reference, which is often the next one's too.
     last: Option<ChunkId>,
 }
 
@@ -184,7 +185,7 @@ fn checksum(theirs: manifest::Checksum) -> Checksum {
     }
 }
 
-/// `vcc://name/rest` → the URL that the repository's configuration gives for the name.
+/// Converts `vcc://name/rest` to the URL that the repository's configuration records for the name.
 fn expand(repository: &Repository, url: &str) -> Result<String> {
     let Some((name, rest)) = url.strip_prefix("vcc://").and_then(|rest| rest.split_once('/')) else {
         return Ok(url.to_owned());

@@ -1,7 +1,8 @@
 //! The lock around every change to a repository's root object.
 //!
-//! On a directory Icechunk replaces that object without a condition, so two committers at once would lose one commit in silence.
-//! Object stores have conditional writes and need no lock. Icechunk's own Python package does not take this lock.
+//! In a directory Icechunk replaces that object unconditionally, so one of two concurrent commits would be lost without
+//! an error. Object stores have conditional writes and need no lock. Icechunk's own Python package does not take this
+//! lock.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -15,28 +16,29 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::error;
 use crate::process::PerProcess;
 
-/// The lock's file in the repository's directory; Icechunk leaves it alone.
+/// The lock file in the repository's directory; Icechunk ignores it.
 pub(crate) const FILE: &str = ".icecore.lock";
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How a repository's changes are kept apart.
+/// How changes to a repository are serialised.
 #[derive(Clone, Debug)]
 pub(crate) enum Lock {
-    /// A file that is locked by the operating system, also when the process that holds it is killed.
+    /// A lock of the operating system on a file; it is released even if the process is killed.
     File { path: PathBuf, timeout: Duration, known: Known },
-    /// A flag, for repositories that only this process can see.
+    /// An in-process flag, for repositories in this process's memory.
     Process { held: Arc<AtomicBool>, timeout: Duration },
-    /// Conditional writes do it.
+    /// None: the store has conditional writes.
     None,
 }
 
-/// Which file the lock was when it was first seen. A repository that was removed, or removed and made again at the same place, has
-/// another one or none; what a writer prepared for the old one must not go into it.
+/// Identity of the lock file when it was first opened. If the repository was removed, or removed and created again at
+/// the same place, the identity differs or the file is missing; changes prepared for the old repository must not be
+/// committed to the new one.
 pub(crate) type Known = Arc<Mutex<Option<Identity>>>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Identity {
-    /// A number may come again, with another time.
+    /// Inode numbers are reused, so the creation time is compared too.
     created: Option<SystemTime>,
     #[cfg(unix)]
     number: (u64, u64),
@@ -58,7 +60,7 @@ impl Identity {
     }
 }
 
-/// The lock; it is released on drop.
+/// A held lock, released on drop.
 #[must_use]
 pub(crate) enum Held {
     File(File),
@@ -69,7 +71,8 @@ pub(crate) enum Held {
 impl Drop for Held {
     fn drop(&mut self) {
         match self {
-            // Said, not left to closing it: a child that was forked meanwhile has the file open, too, for as long as it lives.
+            // Unlocked explicitly, because closing is not enough: a child forked in the meantime keeps the file open
+            // for as long as it lives.
             Self::File(file) => drop(file.unlock()),
             Self::Process(held) => held.store(false, Ordering::Release),
             Self::None => {}
@@ -95,8 +98,8 @@ impl Lock {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// Conflict when another process holds it for longer than the timeout; NotFound when the repository was removed meanwhile;
-    /// Permission when the directory cannot be written.
+    /// Conflict if another process holds it for longer than the timeout; NotFound if the repository was removed in the
+    /// meantime; Permission if the directory is not writable.
     pub fn hold(&self) -> Result<Held> {
         match self {
             Self::None => Ok(Held::None),
@@ -121,14 +124,14 @@ impl Lock {
         }
     }
 
-    /// Accepts the lock that exists next as the right one.
+    /// Accepts the lock file that exists at the next acquisition, whatever its identity.
     pub fn forget(&self) {
         if let Self::File { known, .. } = self {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// Can a commit still meet another one, in spite of the lock?
+    /// Whether a commit can conflict with another one in spite of the lock.
     pub fn is_optimistic(&self) -> bool {
         matches!(self, Self::None)
     }
@@ -152,7 +155,7 @@ fn cannot(path: &Path, e: &std::io::Error) -> Error {
     error::during(format!("cannot lock {}", path.display()))(error::io(e))
 }
 
-// Polling, because the operating system's blocking call knows no timeout.
+// Polling, because the operating system's blocking call has no timeout.
 fn wait<T>(timeout: Duration, name: &str, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let start = Instant::now();
     loop {

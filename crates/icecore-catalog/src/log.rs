@@ -35,10 +35,10 @@ impl From<SnapshotInfo> for Commit {
 }
 
 impl Repo {
-    /// The commits that lead to a version, newest first; `limit` of them, or all.
+    /// The commits that lead to a version, newest first; at most `limit`, or all.
     ///
     /// # Errors
-    /// NotFound when the reference names nothing; Network, Io, Corrupt.
+    /// NotFound if the reference does not exist; Network, Io, Corrupt.
     pub fn log(&self, reference: Option<&str>, limit: Option<usize>) -> Result<Vec<Commit>> {
         let limit = limit.unwrap_or(usize::MAX);
         let shared = self.shared()?;

@@ -16,7 +16,7 @@ use crate::{error, time};
 pub(crate) struct Names {
     pub branches: BTreeMap<String, SnapshotId>,
     pub tags: BTreeMap<String, SnapshotId>,
-    /// The root object; repositories of Icechunk's first format have none.
+    /// The root object; None in repositories of Icechunk's first format.
     pub info: Option<Arc<RepoInfo>>,
 }
 
@@ -54,7 +54,7 @@ async fn of_refs(repository: &Repository) -> Result<Names> {
     Ok(names)
 }
 
-/// A new name must not be mistaken for something else, on a command line or after an `@`.
+/// Validates a new name: it must be unambiguous on a command line and after an `@`.
 pub(crate) fn check(name: &str) -> Result<()> {
     let is_bad = name.is_empty()
         || name.starts_with('-')
@@ -78,7 +78,7 @@ pub(crate) fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a String>, 
     ranked.into_iter().take(count).map(|(_, name)| name).collect()
 }
 
-/// Edits that turn one word into the other (Levenshtein).
+/// Edit distance between two words (Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::shape;
 
-/// The group that keeps what icecore knows about a repository beyond its data: the identities of linked files.
+/// The hidden group with icecore's own records about a repository: the identities of linked files.
 pub const HIDDEN_GROUP: &str = "/__icecore__";
 
 /// A group or an array.
@@ -22,7 +22,7 @@ pub struct Node {
     pub(crate) array: Option<ArrayEntry>,
 }
 
-/// What leads to an array's references.
+/// Data needed to load an array's references.
 #[derive(Clone, Debug)]
 pub(crate) struct ArrayEntry {
     pub id: NodeId,
@@ -51,14 +51,14 @@ impl Node {
     }
 }
 
-/// Icechunk's form of a path.
+/// Converts a path to Icechunk's type.
 pub(crate) fn path(path: &str) -> Result<Path> {
     Path::new(path).map_err(|_| {
         Error::new(ErrorKind::Invalid, format!("{path:?} is not a path")).hint("paths look like /group/array")
     })
 }
 
-/// The paths above one, nearest first, without the root.
+/// The parent paths, nearest first, without the root.
 pub(crate) fn parents(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(parent(path), |p| parent(p)).filter(|p| *p != "/")
 }
@@ -71,7 +71,7 @@ fn parent(path: &str) -> Option<&str> {
     }
 }
 
-/// Is `path` the same as `top`, or somewhere below it?
+/// Whether `path` is `top` or below it.
 pub fn is_within(path: &str, top: &str) -> bool {
     top == "/" || path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -94,7 +94,7 @@ pub(crate) fn attributes(zarr_json: &[u8]) -> Map<String, Value> {
     document.get("attributes").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// A metadata document with other attributes and everything else as it was.
+/// A metadata document with its attributes replaced.
 pub(crate) fn with_attributes(path: &str, zarr_json: &[u8], attributes: Map<String, Value>) -> Result<Bytes> {
     let mut document: Map<String, Value> = serde_json::from_slice(zarr_json)
         .map_err(|e| crate::error::damaged(format!("the metadata of {path} is not a JSON object: {e}")))?;

@@ -10,10 +10,10 @@ use crate::error;
 use crate::repo_state::RepoState;
 use crate::runtime::run;
 
-/// Largest part of an object that is read at once.
+/// Maximum length of a single read of an object.
 const MAX_READ: u64 = 1 << 32;
 
-/// `length` bytes from `offset` on.
+/// Reads `length` bytes from `offset` on.
 pub(crate) fn read(shared: &RepoState, name: &str, offset: u64, length: u64) -> Result<Bytes> {
     let end = offset.checked_add(length).filter(|_| length <= MAX_READ && is_object(name));
     let end = end.ok_or_else(|| {
@@ -32,13 +32,13 @@ pub(crate) fn read(shared: &RepoState, name: &str, offset: u64, length: u64) -> 
         reader.take(length).read_to_end(&mut bytes).await.map_err(error::decoding)?;
         match bytes.len() as u64 {
             read if read == length => Ok(Bytes::from(bytes)),
-            read => Err(error::damaged(format!("bytes {offset}..{end} were wanted, {read} are there"))),
+            read => Err(error::damaged(format!("bytes {offset}..{end} were requested, {read} were read"))),
         }
     })
     .map_err(during)
 }
 
-/// Takes back an object that was written into a directory from which the repository had gone.
+/// Deletes an object that was written into a directory whose repository had been removed.
 pub(crate) fn take_back(folder: &Path, object: &str) {
     let path = folder.join(object);
     let _it_was_swept_already = std::fs::remove_file(&path);

@@ -20,10 +20,10 @@ use crate::{containers, error, frame, incomplete_repo, prefix, root, seal};
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
 const SHOWN: usize = 5;
-/// How often others may remove a repository from a directory that is to hold a new one.
+/// Maximum number of attempts to create a directory that other processes remove in the meantime.
 const ATTEMPTS: usize = 20;
 
-/// Makes a new, empty repository.
+/// Creates a new, empty repository.
 pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let root = Root::parse(&storage.url)?;
     if let Root::Http(url) = &root {
@@ -33,7 +33,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let lock = lock_of(&root, &storage.options)?;
     let backend = options::backend(&root, &storage.options).await?;
     let held = hold_new(&root, &lock)?;
-    // The lock file is already in the directory, so our own check for an empty one replaces Icechunk's.
+    // The lock file is already in the directory, so our check for an empty directory replaces Icechunk's.
     vacant(&root, &backend).await?;
     let is_checked = !matches!(root, Root::Local(_));
     let created = Repository::create(Arc::clone(&backend)).check_clean_root(is_checked).execute().await;
@@ -48,7 +48,8 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     open_at(root, storage, lock, backend).await
 }
 
-/// Makes the directory and locks it. Whoever removes a repository from it at the same time may take the directory along.
+/// Creates the directory and locks it. A process that removes a repository there at the same time may remove the
+/// directory too.
 fn hold_new(root: &Root, lock: &Lock) -> Result<Held> {
     let Root::Local(path) = root else { return lock.hold() };
     let mut attempt = 0;
@@ -82,7 +83,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
     let open = Repository::open(Arc::clone(&backend)).config(options::config(&root)).execute();
     let detect = Repository::fetch_spec_version(backend, None);
     let (repository, first) = if root.is_remote() {
-        // The root object is fetched a second time, at the same moment, to have it at hand for the first look-up.
+        // The root object is fetched twice, concurrently: the second copy serves the first look-up.
         let (repository, first) = futures::join!(open, detect);
         (repository, first.ok().flatten().and_then(info))
     } else {
@@ -191,7 +192,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         }
         Ok(_) => {}
     }
-    // Before the listing: creation ends with the root object, which a listing that comes later has.
+    // Checked before the listing: the root object is created last, so a later listing contains it.
     let is_begun = incomplete_repo::is_begun(path);
     let found = contents(path)?;
     if found.iter().any(|name| is_root(name)) {
@@ -205,7 +206,7 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     if found.is_empty() {
         return Err(none_at(&url, "the directory is empty"));
     }
-    // One of them alone is a name that directories of data have, too.
+    // Both are required: data directories also use one of these names.
     if ["snapshots", "transactions"].iter().all(|part| found.iter().any(|name| name == part)) {
         let message = format!("{url} is a repository without its file `repo`, which names all versions");
         return Err(Error::new(ErrorKind::Format, message).hint("bring that file from where this copy was made"));
@@ -217,19 +218,20 @@ fn must_hold_repository(path: &Path) -> Result<()> {
         .hint(format!("put its data into a repository: icecore pack {} --into NAME.icecore", shell_quote(&url))))
 }
 
-/// What makes a directory a repository: the root object, or the references of Icechunk's first format.
+/// A directory with one of these entries is a repository: the root object, or the references of Icechunk's first
+/// format.
 const ROOTS: [&str; 2] = ["repo", "refs"];
 
 fn is_root(name: &str) -> bool {
     ROOTS.contains(&name)
 }
 
-/// Is there a repository in this directory?
+/// Whether the directory holds a repository.
 pub(crate) fn is_repository(folder: &Path) -> bool {
     ROOTS.iter().any(|name| folder.join(name).exists())
 }
 
-/// The entries of a directory, without our lock and the remains of interrupted writes.
+/// The entries of a directory, except our lock file and the remains of interrupted writes.
 fn contents(path: &Path) -> Result<Vec<String>> {
     let failed = |e: std::io::Error| error::during(format!("cannot list {}", path.display()))(error::io(&e));
     let mut names = Vec::new();

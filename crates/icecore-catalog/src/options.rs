@@ -32,8 +32,9 @@ const S3_OPTIONS: [&str; 8] = [
     "allow_http",
     "force_path_style",
 ];
-/// Chunks along the first axis whose references share a manifest: 30 bytes each, and one request to load them all. A commit
-/// passes once over all references of a new array for each stretch (50 ns each): short stretches cost the square of the length.
+/// Chunks along the first axis whose references share a manifest: 30 bytes each, loaded with one request. A commit of a
+/// new array passes once over all its references for each manifest (50 ns each), so the cost of short manifests is
+/// quadratic in the array's length.
 const STRETCH: u32 = 1 << 17;
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
@@ -44,10 +45,11 @@ pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 /// Repositories that live as long as the process, by name.
 static MEMORY: PerProcess<Mutex<HashMap<String, SharedBackend>>> = PerProcess::new();
 
-/// Backends of unnamed repositories; each is dropped with its last user.
+/// Backends of unnamed repositories; each is dropped with its last handle.
 static UNNAMED: PerProcess<Mutex<HashMap<String, Weak<dyn Backend + Send + Sync>>>> = PerProcess::new();
 
-/// A child has its parent's repositories as they were at the fork, unless a thread was just making one.
+/// A child inherits its parent's in-memory repositories as they were at the fork, unless another thread held the lock
+/// at that moment.
 fn known<T: Clone>(all: &PerProcess<Mutex<HashMap<String, T>>>) -> MutexGuard<'_, HashMap<String, T>> {
     let inherit = |parents: Option<&Mutex<HashMap<String, T>>>| {
         Mutex::new(parents.and_then(|known| known.try_lock().ok().map(|known| known.clone())).unwrap_or_default())
@@ -55,7 +57,7 @@ fn known<T: Clone>(all: &PerProcess<Mutex<HashMap<String, T>>>) -> MutexGuard<'_
     all.get_or(inherit).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The storage that Icechunk reads and writes.
+/// Creates the storage that Icechunk reads and writes.
 pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBackend> {
     check(root, options)?;
     match root {
@@ -99,12 +101,12 @@ async fn memory(name: &str) -> Result<SharedBackend> {
     Ok(Arc::clone(known.entry(name.to_owned()).or_insert(fresh)))
 }
 
-/// Rejects options that would be ignored.
+/// Rejects options that would have no effect.
 fn check(root: &Root, options: &Options) -> Result<()> {
     let known = |key: &str| match root {
         Root::S3 { .. } => S3_OPTIONS.contains(&key),
         Root::Http(_) => key.starts_with(HEADER) || object_store::ClientConfigKey::from_str(key).is_ok(),
-        // Credentials for linked objects, and options of other schemes' links, may accompany a local repository.
+        // A local repository may have credentials for linked objects and options for other schemes.
         Root::Local(_) | Root::Memory(_) => S3_OPTIONS.contains(&key) || key.starts_with(HEADER),
     };
     match options.keys().find(|key| *key != LOCK_TIMEOUT && !known(key)) {
@@ -125,7 +127,7 @@ fn flag(options: &Options, key: &str) -> Result<bool> {
     }
 }
 
-/// The s3 settings without the secrets, as they are also recorded with linked prefixes.
+/// The s3 settings without secrets; they are also recorded with linked prefixes.
 pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
     let mut s3 = S3Options::default()
         .with_anonymous(flag(options, "anonymous")?)
@@ -140,10 +142,10 @@ pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
     Ok(s3)
 }
 
-/// Whether s3 may be spoken without TLS: where that is said, or where the endpoint that was named does not speak it.
+/// Whether s3 requests may be sent without TLS: as `allow_http` says, or if the endpoint's URL begins with `http://`.
 ///
 /// # Errors
-/// Invalid when `allow_http` is neither true nor false.
+/// Invalid if `allow_http` is neither true nor false.
 pub fn allows_http(options: &Options) -> Result<bool> {
     if options.contains_key("allow_http") {
         return flag(options, "allow_http");
@@ -153,7 +155,7 @@ pub fn allows_http(options: &Options) -> Result<bool> {
     Ok(endpoint.is_some_and(|url| url.starts_with("http://")))
 }
 
-/// Given keys, no keys, or those of the environment.
+/// The given keys, anonymous access, or the credentials of the environment.
 pub(crate) fn s3_credentials(options: &Options) -> Result<S3Credentials> {
     if flag(options, "anonymous")? {
         return Ok(S3Credentials::Anonymous);
@@ -170,13 +172,13 @@ pub(crate) fn s3_credentials(options: &Options) -> Result<S3Credentials> {
     }
 }
 
-/// Icechunk's settings for this process; nothing of it is recorded in the repository.
+/// Icechunk's settings for this process; none of them are recorded in the repository.
 pub(crate) fn config(root: &Root) -> RepositoryConfig {
-    // Reference tables are cached by us in a smaller form, so Icechunk need not keep or preload manifests.
+    // Icechunk need not cache or preload manifests, because we cache reference tables in a smaller form.
     let caching = CachingConfig { num_chunk_refs: Some(1_000_000), ..CachingConfig::default() };
     let preload = ManifestPreloadConfig { max_total_refs: Some(0), ..ManifestPreloadConfig::default() };
-    // A dictionary for each array's locations costs more than it saves: manifests are compressed as a whole anyway, and
-    // training made linking arrays of more than 1,000 chunks several times slower.
+    // Location dictionaries are off: manifests are compressed as a whole anyway, and training a dictionary made linking
+    // arrays of more than 1,000 chunks several times slower.
     let locations =
         ManifestVirtualChunkLocationCompressionConfig { min_num_chunks: Some(u16::MAX), ..Default::default() };
     let manifest = ManifestConfig {
@@ -193,14 +195,16 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
     }
 }
 
-/// Arrays grow along their first axis: a commit writes again the references of its last stretch, not those of the whole array.
+/// Arrays grow along their first axis: a commit rewrites the references of the last manifest, not those of the whole
+/// array.
 fn splitting() -> ManifestSplittingConfig {
     let first = ManifestSplitDim { condition: ManifestSplitDimCondition::Axis(0), num_chunks: STRETCH };
     ManifestSplittingConfig { split_sizes: Some(vec![(ManifestSplitCondition::AnyArray, vec![first])]) }
 }
 
 fn settings(root: &Root) -> Settings {
-    // A file is best read in one go; over a network, a few tries within seconds rather than minutes of silence.
+    // Local files are read in one request. Over a network, a few retries within seconds are better than minutes without
+    // a message.
     let (requests, size) = if root.is_remote() { (16, 8 << 20) } else { (1, 1 << 30) };
     let concurrency = ConcurrencySettings {
         max_concurrent_requests_for_object: NonZeroU16::new(requests),

@@ -1,7 +1,8 @@
 //! Check a version's files in a local directory before Icechunk uses them without checks.
 //!
-//! A commit copies references from its parent version, and garbage collection deletes objects without references. Damage must
-//! neither spread through a commit nor delete objects that are still referenced. Icechunk also reserves memory for sizes that a snapshot claims.
+//! A commit copies references from its parent version, and garbage collection deletes unreferenced objects. This check
+//! prevents a commit from copying damage, and the collector from deleting objects in use. Icechunk also allocates sizes
+//! that a snapshot claims.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -18,24 +19,25 @@ use crate::runtime::guard;
 use crate::seal::Seal;
 use crate::storage::Root;
 
-/// Rejects a file that holds what belongs under another name: one that was copied into the place of another is whole in itself, and
-/// the collector would not come to an end with it.
+/// Rejects a file whose content belongs to another name. A file that was copied over another one has a valid checksum,
+/// but garbage collection would not terminate with it.
 pub(crate) fn check_name(file: &str, id: &impl Display) -> Result<()> {
     match file.rsplit('/').next() {
         Some(name) if name == id.to_string() => Ok(()),
-        _ => Err(damaged(format!("{file} holds what belongs under the name {id}"))),
+        _ => Err(damaged(format!("{file} has the content of the file named {id}"))),
     }
 }
 
-/// Which manifests are looked at.
+/// The manifests to check.
 pub(crate) enum Which<'a> {
     None,
     All,
-    /// Those of these arrays.
+    /// The manifests of these arrays.
     Of(&'a HashSet<String>),
 }
 
-/// Checks a version; `known` are names of files that need not be looked at again. Repositories elsewhere are taken as they are.
+/// Checks a version; `known` holds names of files that were checked before. Repositories that are not in a directory
+/// are not checked.
 pub(crate) async fn check(
     shared: &RepoState,
     id: &SnapshotId,
@@ -58,7 +60,7 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// The names of the manifests in question, after a look at the lengths of all.
+/// The names of the manifests to check, after the lengths of all manifests were checked.
 fn manifests(root: &Path, snapshot: &Arc<Snapshot>, which: &Which) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for file in snapshot.manifest_files() {

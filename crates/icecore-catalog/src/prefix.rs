@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use icecore_grid::{Error, ErrorKind, Result};
 use url::Url;
 
-/// A URL as `scheme://host[:port]/decoded/path`, without `.` and `..`; None if it is not a URL or hides a `..`.
+/// A URL as `scheme://host[:port]/decoded/path`, without `.` and `..`; None if it is not a URL or contains an encoded
+/// `..`.
 pub(crate) fn normal(url: &str) -> Option<String> {
     let parsed = Url::parse(url).ok()?;
     if !url.contains("://") || !parsed.username().is_empty() || parsed.password().is_some() {
@@ -17,12 +18,12 @@ pub(crate) fn normal(url: &str) -> Option<String> {
     is_plain(&text).then_some(text)
 }
 
-/// A prefix that was recorded in a repository, already decoded, as Icechunk wants it.
+/// A recorded prefix, already decoded, in the form that Icechunk expects.
 pub(crate) fn recorded(prefix: &str) -> Option<String> {
     (prefix.contains("://") && is_plain(prefix)).then(|| with_slash(prefix))
 }
 
-/// A prefix that a person gave: a directory, or a URL.
+/// A prefix that a user typed: a directory, or a URL.
 pub(crate) fn given(prefix: &str) -> Result<String> {
     let bad = || {
         Error::new(ErrorKind::Invalid, format!("{prefix:?} is not a URL prefix for links"))
@@ -51,7 +52,7 @@ fn is_plain(text: &str) -> bool {
     !text.contains('\0') && !text.split('/').any(|part| part == "..")
 }
 
-/// Resolves `..` by name alone, because a prefix is compared by name.
+/// Resolves `..` in the text of the path, because prefixes are compared as text.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

@@ -1,7 +1,7 @@
 //! State that belongs to one process and must not be inherited by a fork.
 //!
-//! A fork copies the memory but only the forking thread: locks of other threads stay locked in the child, and
-//! their work never finishes. So a child starts with its own state, and neither uses nor drops its parent's.
+//! A fork copies the memory but only the forking thread: locks of other threads stay locked in the child, and their
+//! work never finishes. So a child creates its own state, and neither uses nor drops its parent's.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -12,12 +12,12 @@ use once_cell::race::OnceBox;
 
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// Number that identifies a process: it increases in the child of each fork.
+/// Process generation: the number increases in the child of each fork.
 #[must_use]
 fn forks() -> u64 {
     static IS_WATCHED: AtomicBool = AtomicBool::new(false);
     if !IS_WATCHED.load(Ordering::Acquire) {
-        // Two threads may come here at once; a fork that counts twice does no harm.
+        // Two threads may get here at once; counting a fork twice is harmless.
         watch();
         IS_WATCHED.store(true, Ordering::Release);
     }
@@ -41,31 +41,32 @@ fn watch() {
 #[cfg(not(unix))]
 fn watch() {}
 
-/// Sees to it that this thread's random numbers are not those of another process: names of objects and versions are made of
-/// them, and two children of one parent would give the same names to different things.
+/// Reseeds this thread's random generator after a fork: names of objects and versions are random, and two children of
+/// one parent would otherwise generate the same names.
 pub(crate) fn own_numbers() {
     thread_local!(static SEEDED: Cell<Option<u64>> = const { Cell::new(None) });
     let now = Some(forks());
     if SEEDED.get() != now {
-        // Without a source of randomness there is nothing better than what there is.
+        // If reseeding fails, the inherited state is the only one available.
         let _as_before = rand::rng().reseed();
         SEEDED.set(now);
     }
 }
 
-/// A value that only the process that made it may use. Elsewhere it is not even dropped: that may take a lock, too.
+/// A value that only the process that created it may use. A child does not drop it either, because a destructor may
+/// take a lock.
 pub struct Mine<T> {
     born: u64,
     value: ManuallyDrop<T>,
 }
 
 impl<T> Mine<T> {
-    /// From now on this process's.
+    /// A value that belongs to this process.
     pub fn new(value: T) -> Self {
         Self { born: forks(), value: ManuallyDrop::new(value) }
     }
 
-    /// The value, in the process that made it.
+    /// The value, in the process that created it.
     pub fn get(&self) -> Option<&T> {
         (self.born == forks()).then_some(&*self.value)
     }
@@ -73,7 +74,7 @@ impl<T> Mine<T> {
     /// The value.
     ///
     /// # Errors
-    /// Unsupported in a child of the process that made `what`.
+    /// Unsupported in a child of the process that created `what`.
     pub fn of(&self, what: &str) -> Result<&T> {
         self.get().ok_or_else(|| {
             Error::new(
@@ -99,18 +100,18 @@ pub struct PerProcess<T>(OnceBox<Link<T>>);
 
 struct Link<T> {
     value: Mine<T>,
-    /// That of a child.
+    /// The value of a child process.
     next: OnceBox<Self>,
 }
 
 impl<T> PerProcess<T> {
-    /// None yet.
+    /// No value yet.
     #[must_use]
     pub const fn new() -> Self {
         Self(OnceBox::new())
     }
 
-    /// This process's is there already.
+    /// With this process's value.
     pub fn with(value: T) -> Self {
         Self(OnceBox::with_value(Box::new(Link { value: Mine::new(value), next: OnceBox::new() })))
     }
@@ -126,8 +127,8 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// The value of this process. `make` gets the parent's value, whose locks may stay locked forever. Two threads may make one at the
-    /// same moment: one of them is dropped.
+    /// The value of this process. `make` receives the parent's value, whose locks may stay locked forever. If two
+    /// threads create one at the same moment, one of the values is dropped.
     pub fn get_or(&self, make: impl FnOnce(Option<&T>) -> T) -> &T {
         match self.get_or_try(|parents| Ok::<T, std::convert::Infallible>(make(parents))) {
             Ok(value) => value,
@@ -135,10 +136,10 @@ impl<T> PerProcess<T> {
         }
     }
 
-    /// As [`PerProcess::get_or`], where making it may fail.
+    /// As [`PerProcess::get_or`], for a `make` that may fail.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub fn get_or_try<E>(
         &self,
         make: impl FnOnce(Option<&T>) -> std::result::Result<T, E>,
@@ -173,7 +174,7 @@ mod tests {
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One test: the count is the process's.
+    /// A single test, because the fork count is global to the process.
     #[test]
     fn a_child_makes_its_own_and_leaves_its_parents_alone() {
         static VALUE: PerProcess<Arc<u32>> = PerProcess::new();

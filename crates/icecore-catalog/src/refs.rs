@@ -29,7 +29,7 @@ impl Repo {
         run(async { Ok(pairs(names::all(shared).await?.tags)) })
     }
 
-    /// Starts a branch at a version.
+    /// Creates a branch at a version.
     ///
     /// # Errors
     /// `exists`, also if a tag has this name; `invalid` for an invalid name or a time; `not-found` if the reference does not
@@ -54,7 +54,7 @@ impl Repo {
         })
     }
 
-    /// Forgets a branch; its commits stay until they are collected.
+    /// Deletes a branch; its commits stay until they are garbage-collected.
     ///
     /// # Errors
     /// NotFound; Invalid for `main`; ReadOnly.
@@ -68,10 +68,10 @@ impl Repo {
         })
     }
 
-    /// Gives a version a name that never moves.
+    /// Creates a tag: a name for a version that never moves.
     ///
     /// # Errors
-    /// Exists, also when a branch has this name or a tag of this name was deleted; Invalid and NotFound as for a branch; ReadOnly.
+    /// Exists, also if a branch has this name or a deleted tag had it; Invalid and NotFound as for a branch; ReadOnly.
     pub fn create_tag(&self, name: &str, reference: Option<&str>) -> Result<()> {
         names::check(name)?;
         let shared = self.shared()?;
@@ -88,7 +88,7 @@ impl Repo {
         })
     }
 
-    /// Removes a tag; its name cannot be used again.
+    /// Deletes a tag; its name cannot be used again.
     ///
     /// # Errors
     /// NotFound; ReadOnly.
@@ -105,7 +105,7 @@ impl Repo {
 
 /// A version can be read by either name, so a branch and a tag with the same name would be ambiguous.
 fn taken(url: &str, what: &str, name: &str) -> Error {
-    Error::new(ErrorKind::Exists, format!("{url}: there is a {what} {name}, and {url}@{name} would mean both"))
+    Error::new(ErrorKind::Exists, format!("{url}: a {what} {name} exists, so {url}@{name} would be ambiguous"))
         .hint("choose another name")
 }
 

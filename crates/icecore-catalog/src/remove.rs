@@ -19,7 +19,8 @@ impl Repo {
     /// object stores and in memory stay.
     ///
     /// # Errors
-    /// Conflict (another process holds the repository's lock), NotFound (it is gone already), Permission, Io, Corrupt.
+    /// Conflict (another process holds the repository's lock), NotFound (it was removed already), Permission, Io,
+    /// Corrupt.
     pub fn remove(&self, only_if_bare: bool) -> Result<bool> {
         let shared = self.shared()?;
         let Root::Local(folder) = &shared.root else { return Ok(false) };
@@ -35,7 +36,7 @@ impl Repo {
     }
 }
 
-/// Has it the version that every repository begins with, under one name, and no other?
+/// Whether the repository has only its initial version, under one name.
 async fn is_bare(shared: &RepoState) -> Result<bool> {
     let names = names::all(shared).await?;
     let Some(info) = &names.info else { return Ok(false) };

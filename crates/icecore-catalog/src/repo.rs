@@ -19,10 +19,10 @@ use crate::{object, open, prefix, resolve};
 pub struct Repo(pub(crate) Arc<Handle>);
 
 impl Repo {
-    /// Makes a new repository.
+    /// Creates a new repository.
     ///
     /// # Errors
-    /// Exists when there is a repository or anything else at the place; ReadOnly for http(s); Permission, Io, Network.
+    /// Exists if the location holds a repository or anything else; ReadOnly for http(s); Permission, Io, Network.
     pub fn create(storage: &Storage) -> Result<Self> {
         run(open::create(storage)).map(|shared| Self(Arc::new(Handle::new(storage, shared))))
     }
@@ -30,7 +30,8 @@ impl Repo {
     /// Opens a repository.
     ///
     /// # Errors
-    /// NotFound when there is nothing, Format when there is something else; Corrupt, Unsupported, Permission, Io, Network.
+    /// NotFound if the location is empty, Format if it holds something else; Corrupt, Unsupported, Permission, Io,
+    /// Network.
     pub fn open(storage: &Storage) -> Result<Self> {
         run(open::open(storage)).map(|shared| Self(Arc::new(Handle::new(storage, shared))))
     }
@@ -41,7 +42,7 @@ impl Repo {
         &self.0.storage().url
     }
 
-    /// The options that the repository was opened with; secrets included.
+    /// The options that the repository was opened with, including secrets.
     #[must_use]
     pub fn storage_options(&self) -> Options {
         self.0.storage().options.clone()
@@ -57,7 +58,7 @@ impl Repo {
     /// A time selects the last commit of `main` at or before it. A date means its last moment; without a zone it is UTC.
     ///
     /// # Errors
-    /// NotFound, with the names that there are.
+    /// NotFound, listing the existing names.
     pub fn snapshot(&self, reference: Option<&str>) -> Result<Snapshot> {
         let shared = self.shared()?;
         run(async {
@@ -66,7 +67,7 @@ impl Repo {
         })
     }
 
-    /// Starts writing to a branch.
+    /// Starts a writer on a branch.
     ///
     /// # Errors
     /// `read-only` for http(s); `not-found` if the branch does not exist.
@@ -74,18 +75,18 @@ impl Repo {
         Writer::new(Arc::clone(self.shared()?), branch)
     }
 
-    /// `length` bytes from `offset` on of one of the repository's own objects.
+    /// Reads `length` bytes, from `offset` on, of one of the repository's own objects.
     ///
     /// # Errors
-    /// Corrupt when the object is missing or shorter.
+    /// Corrupt if the object is missing or shorter.
     pub fn read_object(&self, name: &str, offset: u64, length: u64) -> Result<Bytes> {
         object::read(self.shared()?, name, offset, length)
     }
 
-    /// Whether chunks in this file may be read: its URL must be below the prefixes of [`Repo::link_prefixes`].
+    /// Whether chunks in this file may be read: its URL must begin with one of [`Repo::link_prefixes`].
     ///
     /// # Errors
-    /// Only in a forked process, which opens the repository again: as [`Repo::open`].
+    /// As [`Repo::open`], in a forked process, which opens the repository again.
     pub fn link_allowed(&self, url: &str) -> Result<bool> {
         let prefixes = self.shared()?.prefixes();
         Ok(prefix::normal(url).is_some_and(|url| prefixes.iter().any(|p| prefix::covers(p, &url))))
@@ -101,7 +102,7 @@ impl Repo {
         Ok(prefixes)
     }
 
-    /// What all handles of this process share.
+    /// The state shared by all handles of this process.
     pub(crate) fn shared(&self) -> Result<&Arc<RepoState>> {
         self.0.shared()
     }

@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::storage::Root;
 use crate::{error, root};
 
-/// How long after opening the first look-up of a version needs no new look at the root object.
+/// For this long after opening, the first look-up of a version uses the root object that was read then.
 const FRESH: Duration = Duration::from_secs(5);
 
 /// Where a repository's own objects can be read without the catalog.
@@ -28,7 +28,7 @@ pub enum Native {
     Url { url: String, options: Options },
     /// A bucket: an object's key is `prefix/name`, as it stands.
     Bucket { bucket: String, prefix: String, options: Options },
-    /// Only [`crate::Repo::read_object`] can read it.
+    /// Readable only through [`crate::Repo::read_object`].
     Memory,
 }
 
@@ -38,12 +38,12 @@ pub(crate) struct RepoState {
     pub options: Options,
     pub lock: Lock,
     pub cache: TableCache,
-    /// Was it opened for certain prefixes only?
+    /// Whether it was opened with an explicit list of prefixes.
     is_restricted: bool,
     opened: RwLock<Arc<Opened>>,
-    /// The root object as it was read when opening: saves the first look-up of a version a round trip.
+    /// The root object that was read when opening: saves the first look-up of a version a round trip.
     first: Mutex<Option<(Instant, Arc<RepoInfo>)>>,
-    /// The root object that was looked at last.
+    /// The root object that was checked last.
     checked: Mutex<Option<Arc<RepoInfo>>>,
 }
 
@@ -92,12 +92,12 @@ impl RepoState {
         self.opened().prefixes.clone()
     }
 
-    /// Prefixes that the repository links to, as recorded.
+    /// Recorded prefixes of links.
     pub fn recorded(&self) -> Vec<String> {
         self.opened().recorded.iter().map(|c| c.url_prefix().to_owned()).collect()
     }
 
-    /// The root object that was read at opening, if it is still fresh; returned only once.
+    /// The root object that was read when opening, if it is still fresh; returned only once.
     pub fn take_first(&self) -> Option<Arc<RepoInfo>> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.filter(|(read, _)| read.elapsed() < FRESH).map(|(_, info)| info)
@@ -113,18 +113,19 @@ impl RepoState {
         Ok(())
     }
 
-    /// Ends a change to the root object: notes its checksum and lets the lock go.
+    /// Ends a change to the root object: records its checksum and releases the lock.
     pub async fn settle(&self, held: Held) {
         root::seal(&self.root, &self.repository()).await;
         drop(held);
     }
 
-    /// Lets this process read links under further containers too, unless it was opened for certain prefixes only.
+    /// Allows this process to read links under further containers, unless it was opened with an explicit list of
+    /// prefixes.
     pub async fn allow(&self, new: &[VirtualChunkContainer]) -> Result<()> {
         self.reopen(new, false).await
     }
 
-    /// Notes that containers were added to the repository's configuration.
+    /// Records that containers were added to the repository's configuration.
     pub async fn note_recorded(&self, new: &[VirtualChunkContainer]) -> Result<()> {
         self.reopen(new, true).await
     }
@@ -133,7 +134,8 @@ impl RepoState {
         let opened = self.opened();
         let mut recorded = opened.recorded.clone();
         recorded.extend(new.iter().filter(|c| are_recorded && !opened.recorded.contains(c)).cloned());
-        // The user of this very process named the new places, so they are allowed even where a remote repository's own would not be.
+        // This process's user named the new prefixes, so they are allowed even if a remote repository's recorded ones
+        // would not be.
         let mut prefixes = opened.prefixes.clone();
         let fresh = new
             .iter()

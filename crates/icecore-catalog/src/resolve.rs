@@ -10,12 +10,13 @@ use crate::repo_state::RepoState;
 use crate::{error, history, time};
 
 pub(crate) const MAIN: &str = "main";
-/// Shorter beginnings of a snapshot id are not looked up.
+/// Minimum length of an abbreviated snapshot id.
 const SHORTEST_ID: usize = 6;
 const SHOWN: usize = 8;
 
-/// Snapshot id, branch, tag, the beginning of an id, time: in this order. An id means its snapshot, whatever tags are called.
-/// New branches and tags can't be named like a time, but other software may have created such names: they take precedence.
+/// Resolves, in this order: snapshot id, branch, tag, abbreviated id, time. An id always means its snapshot, even if a
+/// tag has the same name. New branches and tags can't be named like a time, but other software may have created such
+/// names: they take precedence over times.
 pub(crate) async fn snapshot_id(shared: &RepoState, reference: Option<&str>) -> Result<SnapshotId> {
     let names = names::all(shared).await?;
     let reference = reference.unwrap_or(MAIN);

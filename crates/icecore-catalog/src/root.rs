@@ -45,8 +45,8 @@ pub(crate) fn check(place: &Root, info: &RepoInfo) -> Result<()> {
     updates::agree(&root)
 }
 
-/// Records the checksum of a local root object and deletes old copies, after a change and before its lock is
-/// released. If this fails, the change is still valid: it is read unchecked.
+/// Records the checksum of a local root object and deletes old copies, after a change and before its lock is released.
+/// If this fails, the change is still valid and the object is read unchecked.
 pub(crate) async fn seal(place: &Root, repository: &Repository) {
     let Root::Local(folder) = place else { return };
     if repository.spec_version() < SpecVersionBin::V2 {
@@ -65,12 +65,12 @@ fn outline(info: &RepoInfo) -> Result<generated::Repo<'_>> {
     flatbuffers::root_with_opts::<generated::Repo>(&options, info.bytes()).map_err(|e| bad(&e.to_string()))
 }
 
-/// When it was last changed, in microseconds since 1970.
+/// Time of the last change, in microseconds since 1970.
 fn newest<'a>(root: &generated::Repo<'a>) -> u64 {
     root.latest_updates().iter().next().map_or(0, |update| update.updated_at())
 }
 
-/// Icechunk looks names and versions up by halves, and trusts the numbers of versions.
+/// Checks what Icechunk assumes: sorted names and versions (it searches by bisection), and valid version numbers.
 fn in_order(root: &generated::Repo) -> Result<()> {
     let versions = root.snapshots();
     if !versions.iter().map(|version| version.id().0).is_sorted_by(|a, b| a < b) {
@@ -79,10 +79,10 @@ fn in_order(root: &generated::Repo) -> Result<()> {
     for (what, refs) in [("branches", root.branches()), ("tags", root.tags())] {
         if let Some(lost) = refs.iter().find(|r| r.snapshot_index() as usize >= versions.len()) {
             let (name, at, count) = (lost.name(), lost.snapshot_index(), versions.len());
-            return Err(bad(&format!("{name} of the {what} names version number {at}, and there are {count}")));
+            return Err(bad(&format!("{name} of the {what} names version number {at} of {count}")));
         }
         if !refs.iter().map(|r| r.name()).is_sorted_by(|a, b| a < b) {
-            return Err(bad(&format!("the {what} are not in the order of their names")));
+            return Err(bad(&format!("the {what} are not sorted by name")));
         }
     }
     Ok(())
@@ -92,7 +92,7 @@ fn bad(what: &str) -> icecore_grid::Error {
     damaged(format!("the repository's list of versions: {what}"))
 }
 
-/// A version whose line of parents does not end; a parent below zero is none.
+/// The number of a version whose chain of parents is cyclic; a negative parent means none.
 fn circle(parents: &[i32]) -> Option<usize> {
     let mut ends = vec![false; parents.len()];
     let mut walk = Vec::new();
@@ -102,7 +102,7 @@ fn circle(parents: &[i32]) -> Option<usize> {
             if *ends.get(at)? {
                 break;
             }
-            // A walk longer than the list has been somewhere twice.
+            // A walk longer than the list has visited a version twice.
             if walk.len() > parents.len() {
                 return Some(start);
             }
@@ -120,7 +120,7 @@ fn circle(parents: &[i32]) -> Option<usize> {
     None
 }
 
-/// Checks one metadata value: no more elements than it has bytes, nested not too deep.
+/// Checks one metadata value: at most as many elements as it has bytes, and limited nesting.
 fn value(bytes: &[u8]) -> Result<()> {
     let reader = Reader::get_root(bytes).map_err(|e| bad(&format!("a commit's metadata: {e}")))?;
     let mut budget = bytes.len();

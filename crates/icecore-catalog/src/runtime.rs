@@ -15,17 +15,17 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::damaged;
 use crate::process::{PerProcess, own_numbers};
 
-/// How long it may take until somebody is minded who wants to stop.
+/// Polling interval of the cancel flag.
 const LOOK: Duration = Duration::from_millis(50);
 
 static CURRENT: PerProcess<OnceLock<Runtime>> = PerProcess::new();
 
-/// The runtime that the catalog blocks on; the engine drives its own requests on it too.
+/// The runtime that the catalog blocks on; the engine runs its own requests on it too.
 pub fn runtime() -> &'static Runtime {
     CURRENT.get_or(|_| OnceLock::new()).get_or_init(build)
 }
 
-/// Threads that can run at once.
+/// Number of threads that can run at once.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
@@ -40,7 +40,7 @@ fn build() -> Runtime {
     }
 }
 
-/// Blocks on a future. A panic below (a damaged file that Icechunk trips over) becomes an error.
+/// Blocks on a future. A panic inside (Icechunk panics on some damaged files) becomes an error.
 pub(crate) fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     own_numbers();
     let runtime = catch_unwind(runtime).map_err(|panic| {
@@ -50,7 +50,7 @@ pub(crate) fn run<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(|| runtime.block_on(future))).unwrap_or_else(|panic| Err(unexpected(panic.as_ref())))
 }
 
-/// `work`, or an error soon after `cancel` was set.
+/// Runs `work`, or returns an error soon after `cancel` is set.
 pub(crate) async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = Result<T>>) -> Result<T> {
     let cancelled = async {
         while !cancel.load(Ordering::Relaxed) {
@@ -63,7 +63,7 @@ pub(crate) async fn until<T>(cancel: &AtomicBool, work: impl Future<Output = Res
     }
 }
 
-/// The error for a panic below: the usual cause is a damaged file, another one that a blocking function was called in an async task.
+/// The error for a panic inside: usually a damaged file, or a blocking function that was called in an async task.
 fn unexpected(panic: &(dyn Any + Send)) -> Error {
     let text = text(panic);
     if text.contains("within a runtime") {
@@ -73,7 +73,7 @@ fn unexpected(panic: &(dyn Any + Send)) -> Error {
     tripped(panic)
 }
 
-/// Runs something that walks through a file's content; a panic means that the content is damaged.
+/// Runs a function that walks through a file's content; a panic means that the content is damaged.
 pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(tripped(panic.as_ref())))
 }

@@ -1,11 +1,12 @@
 //! Checksums of a version's metadata files, for repositories in local directories.
 //!
-//! Icechunk's snapshots and manifests have no checksums: a flipped bit could direct a reader to wrong bytes
-//! unnoticed. So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32.
-//! Versions committed by other software have no seal and are read without this check; object stores check data themselves.
+//! Icechunk's snapshots and manifests have no checksums: a flipped bit could direct a reader to wrong bytes unnoticed.
+//! So a commit also writes `seals/<snapshot>`, a list of the version's files with their lengths and CRC-32. Versions
+//! committed by other software have no seal and are read without this check; object stores verify data themselves.
 //!
-//! `seals/repo` does the same for the root object, which changes with each update. It records the update that it belongs to and
-//! is ignored for other states of the object. So a crash in between, or software without seals, does no harm.
+//! `seals/repo` does the same for the root object, which changes with each update. It records the update that it
+//! belongs to and is ignored for other states of the object, so a crash in between, or software without seals, is
+//! harmless.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -21,14 +22,14 @@ use crate::{error, frame};
 pub(crate) const FOLDER: &str = "seals";
 const TITLE: &str = "icecore seal 1";
 
-/// The root object, and the seal of it.
+/// Names of the root object and of its seal.
 pub(crate) const ROOT: &str = "repo";
 
-/// A version's seal, as far as there is one.
+/// Validity of a version's seal.
 pub(crate) enum State {
     None,
     Whole(Seal),
-    /// The problem of the file.
+    /// The problem with the file.
     Damaged(String),
 }
 
@@ -78,7 +79,7 @@ impl Seal {
         text + &format!("\n{own:08x}\n")
     }
 
-    /// Is there a checksum of this file?
+    /// Whether the seal has a checksum for this file.
     pub fn names(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -131,7 +132,8 @@ fn entry(line: &str) -> Option<(String, (u64, u32))> {
     Some((name.to_owned(), (length.parse().ok()?, u32::from_str_radix(checksum, 16).ok()?)))
 }
 
-/// Seals a version that was just committed on top of `parent`: its own files are read back, the others taken from the parent's seal.
+/// Writes the seal of a version that was just committed on top of `parent`: the version's own files are read back, the
+/// others copied from the parent's seal.
 pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: Option<&Snapshot>) -> std::io::Result<()> {
     let old = parent.map(|parent| Seal::load(root, &parent.id().to_string())).unwrap_or_default();
     let inherited: HashSet<ManifestId> = parent.map(manifests).unwrap_or_default();
@@ -150,7 +152,7 @@ pub(crate) fn write(root: &Path, snapshot: &Snapshot, parent: Option<&Snapshot>)
     seal.save(root, &id)
 }
 
-/// Seals the root object as its newest update, of this time, has left it; the caller holds the lock.
+/// Seals the root object after the update with this time; the caller holds the lock.
 pub(crate) fn write_root(root: &Path, updated_at: u64, unpacked: &[u8]) -> std::io::Result<()> {
     let noted = (unpacked.len() as u64, crc32fast::hash(unpacked));
     Seal(BTreeMap::from([(update(updated_at), noted)])).save(root, ROOT)

@@ -4,7 +4,7 @@ use icechunk::format::snapshot::{ArrayShape, DimensionName};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
-/// An array's outline.
+/// Shape, chunk counts and dimension names of an array.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outline {
     pub shape: ArrayShape,
@@ -14,7 +14,7 @@ pub(crate) struct Outline {
 /// Reads `shape`, `chunk_grid` and `dimension_names` of a Zarr v3 array document.
 ///
 /// # Errors
-/// Format when it is not such a document; Unsupported for an unknown grid or more than 2^32 chunks along an axis.
+/// Format if it is not such a document; Unsupported for an unknown grid or more than 2^32 chunks along an axis.
 pub(crate) fn outline(path: &str, zarr_json: &[u8]) -> Result<Outline> {
     let bad = |what: &str| Error::new(ErrorKind::Format, format!("the metadata of {path}: {what}"));
     let document: Value = serde_json::from_slice(zarr_json).map_err(|e| bad(&e.to_string()))?;
@@ -60,7 +60,8 @@ pub(crate) fn outline(path: &str, zarr_json: &[u8]) -> Result<Outline> {
     Ok(Outline { shape, names: names(&document) })
 }
 
-/// Chunks along an axis that hold at least one element: of a regular length, or of lengths and `[length, repetitions]`.
+/// Number of chunks along an axis that hold at least one element: from a regular length, or from lengths and `[length,
+/// repetitions]` pairs.
 fn count(length: u64, chunk: &Value) -> Option<u64> {
     if let Some(chunk) = chunk.as_u64() {
         return (chunk > 0).then(|| length.div_ceil(chunk));
@@ -79,8 +80,8 @@ fn count(length: u64, chunk: &Value) -> Option<u64> {
     (sum >= length).then_some(count)
 }
 
-/// Chunks along each axis of an array, counted as its metadata has them: Icechunk also counts chunks after the end of a
-/// rectilinear axis, which hold nothing and would shift all flat indexes.
+/// Chunks along each axis of an array, counted from its metadata: Icechunk also counts chunks after the end of a
+/// rectilinear axis, which are empty and would shift all flat indexes.
 pub(crate) fn counts(path: &str, zarr_json: &[u8], shape: &ArrayShape) -> Vec<u32> {
     const RECTILINEAR: &[u8] = b"rectilinear";
     let is_rectilinear = zarr_json.windows(RECTILINEAR.len()).any(|word| word == RECTILINEAR);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// `word`, between quotes where a shell would take it apart.
+/// `word`, quoted if a shell would split or expand it.
 pub(crate) fn shell_quote(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -22,7 +22,7 @@ use crate::storage::Root;
 use crate::table::ChunkTable;
 use crate::{error, load, precheck};
 
-/// Tables that are loaded side by side.
+/// Number of tables that are loaded concurrently.
 const CONCURRENT: usize = 64;
 
 /// A version of a repository, or a writer's uncommitted state. Cheap to clone.
@@ -83,38 +83,38 @@ impl Snapshot {
         Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), sources }))
     }
 
-    /// The snapshot's id; a writer's uncommitted state has one that no other state has.
+    /// The snapshot's id; each uncommitted state has a unique one.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// Whether it is a version, not a writer's uncommitted state.
+    /// Whether it is a committed version.
     #[must_use]
     pub fn is_committed(&self) -> bool {
         matches!(self.0.origin, Origin::Committed { .. })
     }
 
-    /// All groups and arrays, sorted by path; [`HIDDEN_GROUP`] too.
+    /// All groups and arrays, sorted by path, including [`HIDDEN_GROUP`].
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.0.nodes
     }
 
-    /// The node at exactly this path.
+    /// The node at this path.
     #[must_use]
     pub fn node(&self, path: &str) -> Option<&Node> {
         self.0.nodes.binary_search_by(|node| node.path.as_str().cmp(path)).ok().and_then(|at| self.0.nodes.get(at))
     }
 
-    /// The identity of a linked file when it was linked; None if it was not recorded.
+    /// The identity of a linked file at link time; None if it was not recorded.
     #[must_use]
     pub fn source_identity(&self, url: &str) -> Option<LinkIdentity> {
         let parse = || self.node(HIDDEN_GROUP).map(|node| identity::parse(&node.zarr_json)).unwrap_or_default();
         self.0.sources.get_or_init(|| Box::new(parse())).get(url).cloned()
     }
 
-    /// Where the chunks of an array are. Cached by (snapshot, path), except for uncommitted states.
+    /// The reference table of an array. Cached by (snapshot, path), except for uncommitted states.
     ///
     /// # Errors
     /// `not-found` or `mismatch` if `path` is not an array; `corrupt`, `network`, … if its references can't be read.
@@ -122,7 +122,7 @@ impl Snapshot {
         self.tables(&[path])?.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no table was loaded"))
     }
 
-    /// The tables of several arrays in the order asked for, loaded side by side.
+    /// The tables of several arrays in the requested order, loaded concurrently.
     ///
     /// # Errors
     /// As for [`Snapshot::table`].
@@ -168,7 +168,7 @@ impl Snapshot {
     }
 }
 
-/// The checksums of a version in a directory, after a look at the snapshot's file.
+/// The seal of a version in a directory, after the snapshot's file was checked.
 fn read_seal(shared: &RepoState, id: &SnapshotId) -> Result<Seal> {
     let Root::Local(root) = &shared.root else { return Ok(Seal::default()) };
     let seal = Seal::load(root, &id.to_string());

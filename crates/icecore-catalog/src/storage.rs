@@ -16,8 +16,8 @@ pub struct Storage {
     /// s3: `region`, `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token`, `anonymous`, `allow_http`,
     /// `force_path_style`. http: `header.NAME` and the client's options (`timeout`, `proxy_url`, …). Any: `lock_timeout` in seconds.
     pub options: BTreeMap<String, String>,
-    /// Prefixes (directories or URLs) of allowed linked chunks. None: the directories that were given when linking,
-    /// except that a remote repository may not point at local files.
+    /// Prefixes (directories or URLs) of allowed linked chunks. None: the directories that were named when linking,
+    /// except that a remote repository may not link to local files.
     pub allow_links: Option<Vec<String>>,
 }
 
@@ -29,7 +29,7 @@ impl Storage {
 }
 
 impl fmt::Debug for Storage {
-    /// Names the options but not their values: some are secrets.
+    /// Shows the names of the options but not their values: some are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options: Vec<&String> = self.options.keys().collect();
         f.debug_struct("Storage")
@@ -50,7 +50,7 @@ pub(crate) enum Root {
 }
 
 impl Root {
-    /// Understands a path or URL.
+    /// Parses a path or URL.
     pub fn parse(url: &str) -> Result<Self> {
         match url.split_once("://") {
             None if url.is_empty() => Err(Error::new(ErrorKind::Invalid, "the repository's path is empty")),
@@ -69,7 +69,7 @@ impl Root {
         }
     }
 
-    /// How the repository is named in messages and keys.
+    /// The repository's name in messages and keys.
     pub fn url(&self) -> String {
         match self {
             Self::Local(path) => path.display().to_string(),
@@ -80,13 +80,13 @@ impl Root {
         }
     }
 
-    /// Is it reached over a network? Then it does not get to point at files of this machine.
+    /// Whether it is reached over a network. Such a repository may not link to files of this machine.
     pub fn is_remote(&self) -> bool {
         matches!(self, Self::Http(_) | Self::S3 { .. })
     }
 }
 
-/// How the names of repositories begin that have none.
+/// Prefix of the generated names of unnamed repositories.
 pub(crate) const ANONYMOUS: &str = "anonymous-";
 
 fn anonymous() -> String {
@@ -108,7 +108,7 @@ fn s3(url: &str, rest: &str) -> Result<Root> {
     Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
 }
 
-/// Parts of keys that S3 clients omit, resolve or reject, each in its own way.
+/// Path components that S3 clients omit, resolve or reject, each in its own way.
 fn is_no_part(part: &str) -> bool {
     matches!(part, "" | "." | "..") || part.chars().any(|c| c.is_ascii_control())
 }

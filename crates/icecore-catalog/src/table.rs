@@ -7,11 +7,11 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error::damaged;
 
-/// One object that chunks are in.
+/// One object that holds chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Object {
     pub location: Location,
-    /// What Icechunk checks when it reads a linked object; native ones have none.
+    /// The validator that Icechunk compares when it reads a linked object; native objects have none.
     pub checksum: Option<Checksum>,
 }
 
@@ -20,7 +20,7 @@ pub struct Object {
 pub enum Location {
     /// An object of the repository: its name below the root, `chunks/…`.
     Native(String),
-    /// A linked file: its URL, percent-encoded as it was recorded.
+    /// A linked file: its URL, percent-encoded as recorded.
     Link(String),
 }
 
@@ -46,24 +46,24 @@ pub enum Place {
     },
 }
 
-/// Stands in the object column for a chunk that is kept inline.
+/// Value of the object column for an inline chunk.
 const INLINE: u32 = u32::MAX;
 
 /// The references of one array, sorted by flat chunk index (C order over the chunk grid).
 #[derive(Debug, Default, PartialEq)]
 pub struct ChunkTable {
     pub objects: Vec<Object>,
-    /// Empty when the chunks are exactly 0, 1, 2, …
+    /// Empty if the chunks are exactly 0, 1, 2, …
     flats: Vec<u64>,
     object: Vec<u32>,
-    /// For inline chunks an index into `inline`.
+    /// For inline chunks, an index into `inline`.
     offset: Vec<u64>,
     length: Vec<u64>,
     inline: Vec<Bytes>,
 }
 
 impl ChunkTable {
-    /// Chunks that are stored.
+    /// Number of stored chunks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.object.len()
@@ -97,7 +97,7 @@ impl ChunkTable {
         }
     }
 
-    /// Memory that the table takes, about.
+    /// Approximate memory of the table in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let rows = self.object.len() * 20 + self.flats.len() * 8;
         let inline: usize = self.inline.iter().map(|b| b.len() + 32).sum();
@@ -105,7 +105,7 @@ impl ChunkTable {
     }
 }
 
-/// Builds a table from references in any order; quickest when they come sorted and runs of them share an object.
+/// Builds a table from references in any order; fastest if they are sorted and consecutive ones share an object.
 pub(crate) struct TableBuilder {
     counts: Vec<u64>,
     table: ChunkTable,
@@ -115,7 +115,7 @@ pub(crate) struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// For an array with this many chunks along each axis.
+    /// A builder for an array with this many chunks along each axis.
     pub fn new(counts: &[u32]) -> Result<Self> {
         let counts: Vec<u64> = counts.iter().map(|n| u64::from(*n)).collect();
         if counts.iter().try_fold(1u64, |all, n| all.checked_mul((*n).max(1))).is_none() {
@@ -127,7 +127,7 @@ impl TableBuilder {
         Ok(Self { counts, table: ChunkTable::default(), known: HashMap::new(), last: INLINE, is_sorted: true })
     }
 
-    /// The flat index of a chunk; None outside the grid (an array that was made smaller keeps its old references).
+    /// The flat index of a chunk; None outside the grid (an array that was shrunk keeps its old references).
     pub fn flat(&self, coords: &[u32]) -> Option<u64> {
         if coords.len() != self.counts.len() {
             return None;
@@ -142,7 +142,8 @@ impl TableBuilder {
         self.row(flat, INLINE, index, length);
     }
 
-    /// A chunk inside an object; `is_same` recognises the object of the previous one, `object` makes one otherwise.
+    /// Adds a chunk inside an object; `is_same` tests whether it is the object of the previous chunk, `object` creates
+    /// one otherwise.
     pub fn range(
         &mut self,
         flat: u64,
@@ -178,10 +179,10 @@ impl TableBuilder {
         self.table.length.push(length);
     }
 
-    /// The sorted table.
+    /// Sorts the references and returns the table.
     ///
     /// # Errors
-    /// Corrupt when two references are for the same chunk.
+    /// Corrupt if two references are for the same chunk.
     pub fn finish(self) -> Result<ChunkTable> {
         let mut table = self.table;
         if !self.is_sorted {

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
-/// The forms without a time zone, and the length of the interval that each one names.
+/// The forms without a time zone, and the length of the interval that each one denotes.
 const FORMS: [(&str, i64); 4] = [
     ("%Y-%m-%dT%H:%M:%S%.f", SECOND),
     ("%Y-%m-%d %H:%M:%S%.f", SECOND),
@@ -12,8 +12,8 @@ const FORMS: [(&str, i64); 4] = [
     ("%Y-%m-%d %H:%M", MINUTE),
 ];
 
-/// Parses a time with a zone, or in UTC. A date, a minute or a second means its last moment, so that it includes its commits:
-/// `icecore log` prints times to the second. None: not a time.
+/// Parses a time with a zone, or in UTC. A date, minute or second means its last moment, so that the interval's commits
+/// are included: `icecore log` prints times to the second. None: not a time.
 pub(crate) fn parse(text: &str) -> Option<DateTime<Utc>> {
     let (first, length) = zoned(text).or_else(|| zoneless(text))?;
     let length = if text.contains('.') { 1 } else { length };

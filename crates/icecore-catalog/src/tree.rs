@@ -12,11 +12,11 @@ use crate::shape::outline;
 use crate::writer::{Writer, list, writable};
 
 impl Writer {
-    /// Makes a group with these attributes; groups above it come by themselves. A group that exists already is left as it is
-    /// when its attributes are the same or none are given, and completed when it has none.
+    /// Creates a group with these attributes, and its missing parents. If the group exists, equal or empty attributes
+    /// leave it unchanged, and a group without attributes receives them.
     ///
     /// # Errors
-    /// Exists when there is an array, or a group with other attributes; Invalid for a bad path.
+    /// Exists if the path is an array, or a group with other attributes; Invalid for a bad path.
     pub fn add_group(&self, path: &str, attributes: &Value) -> Result<()> {
         let attributes = node::checked(attributes)?;
         writable(path)?;
@@ -41,10 +41,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes an array; groups above it come by themselves.
+    /// Creates an array, and its missing parent groups.
     ///
     /// # Errors
-    /// Exists; Format or Unsupported when the metadata document is not one of a Zarr v3 array.
+    /// Exists; Format or Unsupported if the metadata document is not one of a Zarr v3 array.
     pub fn add_array(&self, path: &str, zarr_json: &[u8]) -> Result<()> {
         writable(path)?;
         let (outline, at) = (outline(path, zarr_json)?, node::path(path)?);
@@ -121,7 +121,7 @@ impl Writer {
         })
     }
 
-    /// Removes an array, or a group with everything in it; `/` removes all data.
+    /// Deletes an array, or a group with everything below it; `/` deletes all data.
     ///
     /// # Errors
     /// NotFound.
@@ -144,7 +144,7 @@ impl Writer {
             for node in doomed.iter().filter(|n| matches!(n.node_data, NodeData::Array { .. })) {
                 session.delete_array(node.path.clone()).await.map_err(error::session)?;
             }
-            // Groups from the leaves up; the root stays, as every repository has one.
+            // Groups from the leaves up; the root group stays, because every repository has one.
             let mut groups: Vec<_> = doomed
                 .iter()
                 .filter(|n| n.node_data == NodeData::Group && n.path.as_str() != "/")
@@ -158,7 +158,7 @@ impl Writer {
         })
     }
 
-    /// Is there a node at this path, uncommitted ones included?
+    /// Whether a node exists at this path, including uncommitted nodes.
     ///
     /// # Errors
     /// Invalid for a bad path; the errors of reading the repository.
@@ -167,7 +167,7 @@ impl Writer {
         Ok(pending.groups.keys().any(|group| node::is_within(group, path)) || self.find(path)?.is_some())
     }
 
-    /// All nodes as they would be committed now, sorted by path.
+    /// All nodes that a commit would store now, sorted by path.
     ///
     /// # Errors
     /// The errors of reading the repository.
@@ -179,7 +179,7 @@ impl Writer {
     fn refuse_arrays_above(&self, path: &str) -> Result<()> {
         for parent in node::parents(path) {
             if self.find(parent)?.is_some_and(|n| n.node_data != NodeData::Group) {
-                return Err(Error::new(ErrorKind::Exists, format!("{path} cannot be made: {parent} is an array"))
+                return Err(Error::new(ErrorKind::Exists, format!("cannot create {path}: {parent} is an array"))
                     .hint("use another path, or delete the array first"));
             }
         }

@@ -1,7 +1,8 @@
-//! A repository's names, held against its own list of what was done to them.
+//! Compare a repository's names with its own list of updates.
 //!
-//! The root object has no checksum, and a flipped bit can make a branch name another version that exists. But the object also lists
-//! the latest updates, newest first: the last one that speaks of a branch says where it must be, or that it must be gone.
+//! The root object has no checksum, and a flipped bit can move a branch to another existing version. But the object
+//! also lists the latest updates, newest first: the newest update of a branch determines where it must be, or that it
+//! was deleted.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,8 +14,8 @@ use icecore_grid::Result;
 
 use crate::error::damaged;
 
-/// Rejects a root object whose names are not where its updates have left them, or whose commits follow other ones. Its outline was
-/// verified and its indexes are inside.
+/// Rejects a root object whose names differ from the result of its updates, or whose commits have other parents. The
+/// caller has verified its structure and its indexes.
 pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
     let versions = Versions::of(root);
     let mut recorded = Recorded {
@@ -26,7 +27,7 @@ pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
     };
     for update in root.latest_updates() {
         if update.update_type_type() == UpdateType::RepoMigratedUpdate {
-            // What is listed before was made up from the histories, in the order of the clocks of those who committed.
+            // Older updates were reconstructed from the histories, in the order of the committers' clocks.
             return Ok(());
         }
         recorded.read(&update)?;
@@ -63,7 +64,7 @@ impl Versions {
         Self { parents, ids }
     }
 
-    /// A commit must follow the one that was its branch's newest, as long as both are still there.
+    /// The parent of a commit must be the version that was its branch's newest, if both still exist.
     fn follows(&self, child: &Id, parent: &Id) -> Result<()> {
         let Some(found) = self.parents.get(child).filter(|_| self.parents.contains_key(parent)) else { return Ok(()) };
         if found.as_ref() == Some(parent) {
@@ -75,12 +76,12 @@ impl Versions {
     }
 }
 
-/// Branches or tags: where they are, and which of them the updates that were read spoke of.
+/// Branches or tags: their positions, and which of them the updates read so far have settled.
 struct Kind<'a> {
     what: &'static str,
     now: HashMap<&'a str, Id>,
     settled: HashSet<&'a str>,
-    /// The oldest commit on a branch so far, if only commits is between it and what comes next.
+    /// The oldest commit on each branch so far, if only commits lie between it and the next older update.
     oldest: HashMap<&'a str, Id>,
 }
 
@@ -96,14 +97,14 @@ struct Recorded<'a> {
     branches: Kind<'a>,
     tags: Kind<'a>,
     versions: Versions,
-    /// Expiring may remove names and lists none of them.
+    /// Expiring may remove names without listing them.
     was_expired: bool,
-    /// Versions may be gone for good reasons.
+    /// Versions may be missing legitimately, after garbage collection.
     was_swept: bool,
 }
 
 impl<'a> Recorded<'a> {
-    /// Holds the names against the next older update.
+    /// Compares the names with the next older update.
     fn read(&mut self, update: &Update<'a>) -> Result<()> {
         if let Some(commit) = update.update_type_as_new_commit_update() {
             return self.commit(commit.branch(), commit.new_snap_id(), true);
@@ -130,7 +131,7 @@ impl<'a> Recorded<'a> {
         Ok(())
     }
 
-    /// A commit made this version the branch's newest; `on_top` of what was the newest before it.
+    /// A commit that made this version the branch's newest; `on_top` if its parent was the branch's newest version.
     fn commit(&mut self, branch: &'a str, id: &ObjectId12, on_top: bool) -> Result<()> {
         if !self.was_swept && !self.versions.parents.contains_key(&id.0) {
             return Err(bad(&format!("version {} was committed to {branch} and is not listed", shown(&id.0))));
@@ -156,11 +157,11 @@ impl<'a> Recorded<'a> {
         self.branches.there(branch, self.was_expired)
     }
 
-    /// Where all updates are listed, each name has one.
+    /// If all updates are listed, every name must have been created by one.
     fn all_are_recorded(&self) -> Result<()> {
         for kind in [&self.branches, &self.tags] {
             if let Some(name) = kind.now.keys().find(|name| !kind.settled.contains(*name)) {
-                return Err(bad(&format!("there is a {} {name}, and no update that made it", kind.what)));
+                return Err(bad(&format!("the {} {name} exists, but no listed update created it", kind.what)));
             }
         }
         Ok(())
@@ -170,7 +171,7 @@ impl<'a> Recorded<'a> {
 impl<'a> Kind<'a> {
     fn there(&mut self, name: &'a str, may_be_gone: bool) -> Result<()> {
         if self.settled.insert(name) && !may_be_gone && !self.now.contains_key(name) {
-            return Err(bad(&format!("the {} {name} is gone, and no update removed it", self.what)));
+            return Err(bad(&format!("the {} {name} is missing, but no listed update removed it", self.what)));
         }
         Ok(())
     }
@@ -263,7 +264,7 @@ mod tests {
         let whole = branched();
         let names = |info: &RepoInfo| {
             let branches = info.branches().unwrap().map(|(name, id)| (name.to_owned(), id)).collect::<Vec<_>>();
-            // The start of the branch to which version 3 was committed is not recorded.
+            // The version at which the branch of version 3 was created is not recorded.
             let known = info.all_snapshots().unwrap().map(|v| v.unwrap()).filter(|v| v.id != version(3, None).id);
             let parents = known.map(|v| (v.id, v.parent_id));
             (branches, parents.collect::<Vec<_>>())
@@ -289,7 +290,8 @@ mod tests {
         let info = commit(&branched(), "dev", 6, Some(3));
         let (recorded, other) = (version(6, None).id, version(4, None).id);
         let mut bytes = info.bytes().to_vec();
-        // It stands in the list of versions and in that of updates, which was written last and so comes first.
+        // The id occurs twice: in the list of versions and in the list of updates, which is written last and comes
+        // first.
         let places: Vec<usize> = (0..bytes.len() - 12).filter(|at| bytes[*at..*at + 12] == recorded.0).collect();
         assert_eq!(places.len(), 2);
         bytes[places[0]..places[0] + 12].copy_from_slice(&other.0);

@@ -20,15 +20,15 @@ struct Web {
 
 /// Icechunk's storage for the repository at `url`.
 pub(crate) fn storage(url: &str, options: &BTreeMap<String, String>) -> Result<ObjectStorage> {
-    http_store(url, options)?; // what is wrong with them is to be said now
-    // Icechunk takes a backend of others in no other way than from its serialised form.
+    http_store(url, options)?; // reports invalid options now
+    // Icechunk accepts a foreign backend only in its serialised form.
     let backend: Arc<dyn ObjectStoreBackend> = Arc::new(Web { url: url.to_owned(), options: options.clone() });
     let made = serde_json::to_value(&backend)
         .and_then(|backend| serde_json::from_value::<ObjectStorage>(serde_json::json!({ "backend": backend })));
     made.map_err(|e| Error::new(ErrorKind::Internal, format!("{url}: {e}")))
 }
 
-/// Without the options: some are secrets.
+/// Omits the options: some are secrets.
 impl fmt::Debug for Web {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url)

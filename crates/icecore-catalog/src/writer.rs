@@ -24,8 +24,8 @@ use crate::snapshot::Snapshot;
 use crate::storage::Root;
 use crate::{error, lock, object, open};
 
-/// Collects changes to one branch and commits them, as often as wanted. All functions may be called from many threads;
-/// those that change the tree take turns, [`Writer::put_object`] does not wait for them.
+/// Collects changes to one branch and commits them, any number of times. All functions may be called from many threads.
+/// Functions that change the tree are serialised; [`Writer::put_object`] does not wait for them.
 pub struct Writer {
     pub(crate) shared: Arc<RepoState>,
     pub(crate) branch: String,
@@ -34,16 +34,16 @@ pub struct Writer {
     pending: Mutex<Pending>,
 }
 
-/// What is decided only at the commit, because another writer may have done the same in the meantime.
+/// Changes that are resolved at the commit, because another writer may have made the same ones in the meantime.
 #[derive(Default)]
 pub(crate) struct Pending {
     /// New groups and their attributes.
     pub groups: BTreeMap<String, Map<String, Value>>,
     /// Identities of linked files.
     pub sources: BTreeMap<String, LinkIdentity>,
-    /// Places that the repository did not link to before.
+    /// Prefixes that the repository did not link to before.
     pub containers: Vec<VirtualChunkContainer>,
-    /// Arrays whose references Icechunk will merge with those of the version before.
+    /// Arrays whose references Icechunk will merge with those of the parent version.
     pub touched: HashSet<String>,
     /// Objects that chunks refer to.
     pub objects: HashSet<ObjectId>,
@@ -59,7 +59,7 @@ impl Writer {
         Ok(Self { shared, branch: branch.to_owned(), session, store, pending: Mutex::default() })
     }
 
-    /// Takes the turn. After a commit the session is renewed here, at the branch's newest state.
+    /// Locks the pending changes. After a commit it renews the session at the branch's newest version.
     pub(crate) fn begin(&self) -> Result<MutexGuard<'_, Pending>> {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         run(async {
@@ -72,15 +72,15 @@ impl Writer {
         Ok(pending)
     }
 
-    /// As [`crate::Repo::read_object`], of the repository that is written to.
+    /// As [`crate::Repo::read_object`], for the repository that is being written.
     ///
     /// # Errors
-    /// Corrupt when the object is missing or shorter.
+    /// Corrupt if the object is missing or shorter.
     pub fn read_object(&self, name: &str, offset: u64, length: u64) -> Result<Bytes> {
         object::read(&self.shared, name, offset, length)
     }
 
-    /// The id of the version that the changes are made to: after a commit the branch's newest.
+    /// The id of the version that the changes are based on: after a commit the branch's newest.
     ///
     /// # Errors
     /// The errors of reading the repository.
@@ -89,7 +89,7 @@ impl Writer {
         run(async { Ok(self.session.read().await.snapshot_id().to_string()) })
     }
 
-    /// An array's metadata document as it would be committed now.
+    /// An array's metadata document as a commit would store it now.
     ///
     /// # Errors
     /// Invalid for a bad path; the errors of reading the repository.
@@ -98,7 +98,7 @@ impl Writer {
         Ok(self.find(path)?.filter(|node| node.node_data != NodeData::Group).map(|node| node.user_data))
     }
 
-    /// All nodes as they would be committed now.
+    /// All nodes as a commit would store them now.
     pub(crate) fn all_nodes(&self, pending: &Pending) -> Result<Vec<Node>> {
         let committed = run(async { list(&*self.session.read().await).await })?;
         let mut nodes: BTreeMap<String, Node> =
@@ -113,10 +113,11 @@ impl Writer {
         Ok(nodes.into_values().collect())
     }
 
-    /// Stores bytes that chunks can then refer to. Waits for no other thread's changes. On a directory the object appears whole or not at all.
+    /// Stores bytes that chunks can then refer to, without waiting for other threads' changes. In a directory the
+    /// object appears whole or not at all.
     ///
     /// # Errors
-    /// Io (also for a full disk), Permission, Network; NotFound when the repository was removed meanwhile.
+    /// Io (also for a full disk), Permission, Network; NotFound if the repository was removed in the meantime.
     pub fn put_object(&self, bytes: Bytes) -> Result<ObjectId> {
         let id = ObjectId::random();
         let during = error::during(format!("{}: writing {} bytes", self.shared.url, bytes.len()));
@@ -134,10 +135,10 @@ impl Writer {
         Ok(id)
     }
 
-    /// Says where chunks are, by their flat index in C order over the array's chunk grid.
+    /// Sets the locations of chunks, by their flat index in C order over the array's chunk grid.
     ///
     /// # Errors
-    /// NotFound, Mismatch for a group; Invalid when a chunk is outside the grid or has no bytes.
+    /// NotFound; Mismatch for a group; Invalid if a chunk is outside the grid or has no bytes.
     pub fn set_chunks(&self, path: &str, chunks: &[(u64, ChunkPlace)]) -> Result<()> {
         writable(path)?;
         let at = node::path(path)?;
@@ -160,7 +161,7 @@ impl Writer {
         })
     }
 
-    /// What would be read if the changes were committed now. Later changes may or may not be seen by it.
+    /// The state that a commit would store now. It may or may not show later changes.
     ///
     /// # Errors
     /// The errors of reading the repository.
@@ -172,8 +173,8 @@ impl Writer {
             hidden.map(|n| identity::parse(&n.zarr_json)).unwrap_or_default();
         sources.extend(pending.sources.iter().map(|(url, identity)| (url.clone(), identity.clone())));
         let base = run(async { Ok(self.session.read().await.snapshot_id().to_string()) })?;
-        // One count for the process: whatever belongs to a writer (its address, say) may come again with the next one, and
-        // decoded chunks are cached under this name.
+        // The counter is global to the process: an id derived from the writer (its address, say) could be reused by the
+        // next writer, and decoded chunks are cached under this id.
         static STATES: AtomicU64 = AtomicU64::new(0);
         let id = format!("{base}+{}", STATES.fetch_add(1, Ordering::Relaxed));
         Ok(Snapshot::live(Arc::clone(&self.shared), id, nodes, Arc::clone(&self.session), sources))
@@ -189,7 +190,7 @@ impl Writer {
         }
     }
 
-    /// The node at a path, as far as Icechunk knows it: without the groups that are decided at the commit.
+    /// The node at a path, as Icechunk has it: without the groups that are resolved at the commit.
     pub(crate) fn find(&self, path: &str) -> Result<Option<NodeSnapshot>> {
         let at = node::path(path)?;
         run(async {
@@ -208,7 +209,7 @@ pub(crate) async fn list(session: &Session) -> Result<Vec<NodeSnapshot>> {
     nodes.map(|node| node.map_err(error::session)).collect()
 }
 
-/// A chunk's coordinates, where the index is inside the grid.
+/// A chunk's coordinates, if the index is inside the grid.
 pub(crate) fn coordinates(path: &str, flat: u64, counts: &[u32]) -> Result<ChunkIndices> {
     let mut rest = flat;
     let mut coords: Vec<u32> = counts
@@ -247,7 +248,7 @@ fn payload(path: &str, flat: u64, place: &ChunkPlace) -> Result<Option<ChunkPayl
     }
 }
 
-/// The hidden group is not for users to write to.
+/// Users may not write to the hidden group.
 pub(crate) fn writable(path: &str) -> Result<()> {
     node::path(path)?;
     if node::is_within(path, HIDDEN_GROUP) {

@@ -1,4 +1,4 @@
-//! Every file of a version, damaged in every way that a look can find, is named.
+//! Damages every file of a version in every detectable way; the audit must name the file.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
@@ -74,7 +74,7 @@ fn each_file_is_named_when_it_is_flipped_cut_or_removed() {
             let good = fs::read(&file).unwrap();
             let mut flipped = good.clone();
             *flipped.last_mut().unwrap() ^= 2;
-            // What is in a chunk only its own codecs can tell; and the last byte of a seal ends its last line.
+            // Only codecs can detect damage inside a chunk; and the last byte of a seal is its final newline.
             if folder != "chunks" {
                 flipped[good.len() / 2] ^= 2;
                 fs::write(&file, flipped).unwrap();
@@ -86,7 +86,8 @@ fn each_file_is_named_when_it_is_flipped_cut_or_removed() {
             let found = audit(&home, None).unwrap();
             if folder == "seals" {
                 assert_eq!(found, []);
-                // Other programs change the root object and leave its seal behind them: one that lacks it is nothing to tell.
+                // Other programs change the root object and leave its seal stale: an object without a valid seal is not
+                // a finding.
                 let unsealed = if name == "seals/repo" { vec![] } else { vec![name.trim_start_matches("seals/")] };
                 assert_eq!(home.open().unsealed().unwrap(), unsealed);
             } else {

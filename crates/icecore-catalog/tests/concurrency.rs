@@ -168,7 +168,10 @@ fn a_branch_that_is_deleted_meanwhile_takes_no_commit() {
     home.open().delete_branch("side").unwrap();
     let gone = writer.commit("late").unwrap_err();
     assert_eq!(gone.kind, ErrorKind::Conflict);
-    assert!(gone.message.contains("the branch side is gone") && gone.hint.contains("icecore branch"), "{gone:?}");
+    assert!(
+        gone.message.contains("the branch side has been deleted") && gone.hint.contains("icecore branch"),
+        "{gone:?}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use icecore_catalog::{ChunkPlace, Place, Repo, Storage};
 use icecore_grid::{ErrorKind, Result};
 use serde_json::json;
 
-/// Everything that a reader learns from a repository.
+/// Reads everything that a reader can see of a repository.
 type Content = Vec<(String, Vec<u8>, Vec<(u64, Place)>, Vec<String>)>;
 
 fn content(storage: &Storage) -> Result<Content> {
@@ -61,7 +61,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Puts `bytes` in the file's place, reads everything, and puts the right bytes back.
+/// Replaces the file's content by `bytes`, reads everything, and restores the file.
 fn with(file: &Path, bytes: &[u8], right: &[u8], storage: &Storage) -> Result<Content> {
     std::fs::write(file, bytes).unwrap();
     let read = content(storage);
@@ -82,7 +82,7 @@ fn check(read: Result<Content>, right: &Content, what: &str) {
     }
 }
 
-/// One bit of each byte; all of them, for minutes, where `ICECORE_EVERY_BIT` is set.
+/// Flips one bit of each byte; with `ICECORE_EVERY_BIT` set all bits, which takes minutes.
 fn bits(at: usize) -> std::ops::Range<usize> {
     if std::env::var_os("ICECORE_EVERY_BIT").is_some() { 0..8 } else { at % 8..at % 8 + 1 }
 }
@@ -165,7 +165,7 @@ fn without_seals_nothing_panics() {
     assert_eq!(content(&home.storage()).unwrap(), right);
 }
 
-/// Whole in itself, and none of the version: it would be read as another version, or as chunks that were never written.
+/// A valid file of another version: it would be read as that version, or as chunks that were never written.
 #[test]
 fn a_file_in_the_place_of_another_is_refused_without_a_seal() {
     let home = sample();
@@ -216,7 +216,7 @@ fn nothing_is_built_on_or_deleted_by_damaged_references() {
         writer.set_chunks(path, &[(3, ChunkPlace::Inline(Bytes::from_static(b"x")))]).unwrap();
         writer.commit("on top").map_err(|e| e.kind)
     });
-    // The array whose references are damaged takes no more; the other does.
+    // The array with damaged references rejects writes; the other one accepts them.
     assert_eq!(commits.iter().filter(|c| **c == Err(ErrorKind::Corrupt)).count(), 1, "{commits:?}");
     std::fs::write(&manifest, bytes).unwrap();
     let now = content(&home.storage()).unwrap();

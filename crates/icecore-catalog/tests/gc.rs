@@ -1,4 +1,4 @@
-//! Collecting what nothing refers to.
+//! Garbage collection of unreferenced objects.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
@@ -9,7 +9,7 @@ use icecore_catalog::ChunkPlace;
 
 const LATER: i64 = 4_000_000_000_000_000;
 
-/// Two versions with an object each; the writer of a third gave up.
+/// Two versions with an object each, and an object of a third writer that was never committed.
 fn sample() -> (Home, Vec<String>) {
     let home = Home::new();
     let writer = home.writer();
@@ -33,7 +33,7 @@ fn copies(home: &Home) -> Vec<(String, u64)> {
     found
 }
 
-/// How many of them go, and their bytes.
+/// The number of copies that are removed, and their bytes.
 fn old_copies(home: &Home) -> (u64, u64) {
     let old = &copies(home)[1..];
     (old.len() as u64, old.iter().map(|(_, bytes)| bytes).sum())

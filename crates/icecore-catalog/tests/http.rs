@@ -1,4 +1,4 @@
-//! A repository on a web server that knows nothing but files and ranges.
+//! A repository on a web server that supports only files and byte ranges.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
@@ -14,7 +14,7 @@ use common::{Home, array, bytes, identity, paths};
 use icecore_catalog::{ChunkPlace, Native, Repo, Storage};
 use icecore_grid::ErrorKind;
 
-/// Serves a folder until the process ends; counts the requests.
+/// Serves a directory until the process ends; counts the requests.
 fn serve(root: PathBuf) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Chunks that stay in their files.
+//! Chunks that are linked in their files.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;
@@ -127,7 +127,7 @@ fn the_reader_decides_what_may_be_read() {
     assert!(open(&[&url]).unwrap().link_allowed(&url).unwrap());
     assert!(open(&["/"]).unwrap().link_allowed(&url).unwrap());
     assert_eq!(open(&[""]).unwrap_err().kind, ErrorKind::Invalid);
-    // A writer that allows a folder does not widen what its process asked for.
+    // A writer that allows a directory does not widen the prefixes that its process was restricted to.
     let restricted = open(&["/elsewhere"]).unwrap();
     restricted.writer("main").unwrap().allow_container(&home.data()).unwrap();
     assert!(!restricted.link_allowed(&url).unwrap());

@@ -1,4 +1,4 @@
-//! Many references: everything arrives, in order. (Speed is measured in bench/.)
+//! Many references: all of them are stored, in order. (Speed is measured in bench/.)
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 mod common;

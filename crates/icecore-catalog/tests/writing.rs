@@ -96,7 +96,7 @@ fn groups_come_by_themselves_and_can_be_described() {
     let main = home.main();
     assert_eq!(paths(&main), ["/", "/a", "/a/b", "/a/b/c"]);
     assert_eq!((attributes(&main, "/a"), attributes(&main, "/")), (json!({"title": "A"}), json!({"root": true})));
-    // The same again changes nothing, and what was only implied can be completed.
+    // Repeating a call changes nothing, and groups that were created implicitly can be completed.
     writer.add_group("/a", &json!({"title": "A"})).unwrap();
     writer.add_group("/a", &json!({})).unwrap();
     assert_eq!(writer.commit("nothing").unwrap(), main.id());

@@ -1,8 +1,10 @@
 //! Ratio and speed of codec chains on fields of floats, CPU time of one thread, every bit compared.
 //!
-//! `cargo run --release -p icecore-chunk --example float_fields -- [--chunk BYTES] [--most BYTES] [--only WORD,…] FILE…`:
-//! a file is named `NAME.DTYPE.AxBxC.raw` and holds numbers in native order. A field is cut along its first long axis into
-//! chunks of about `--chunk` bytes (1 MiB), up to `--most` (4 MiB) are taken. `--only` keeps chains with a word in the label.
+//! `cargo run --release -p icecore-chunk --example float_fields -- [--chunk BYTES] [--most BYTES] [--only WORD,…]
+//! FILE…`
+//! A file is named `NAME.DTYPE.AxBxC.raw` and holds numbers in native order. A field is divided along its first long
+//! axis into chunks of about `--chunk` bytes (1 MiB); at most `--most` bytes (4 MiB) are measured. `--only` keeps
+//! chains whose label contains a word.
 
 use std::path::Path;
 use std::time::Duration;
@@ -43,7 +45,7 @@ fn codec(name: &str, configuration: Value) -> Value {
     json!({"name": name, "configuration": configuration})
 }
 
-/// What others have; the smallest of them is the one to beat.
+/// Codec chains of other programs; the smallest result is the reference.
 fn peers(size: usize) -> Vec<(String, Value)> {
     let bytes = codec("bytes", json!({"endian": "little"}));
     let shuffle = codec("numcodecs.shuffle", json!({"elementsize": size}));
@@ -78,7 +80,7 @@ fn peers(size: usize) -> Vec<(String, Value)> {
     chains.map(|(name, codecs)| (format!("peer {name}"), codecs)).to_vec()
 }
 
-/// Ours: single modes on pco, the fast chains, and everything at once.
+/// Our chains: single modes with pco, the fast chains, and all modes together.
 fn ours(shape: &[u64], size: usize) -> Vec<(String, Value)> {
     let pco = |level: u64| json!([codec("numcodecs.pcodec", json!({"level": level}))]);
     let predict =

@@ -1,5 +1,5 @@
-//! How fast planes are split and put together: `cargo run --release -p icecore-chunk --example planes_speed`.
-//! One thread, chunks of 256 KiB that stay in the cache, planes stored raw: the loops themselves.
+//! Speed of splitting and merging byte planes: `cargo run --release -p icecore-chunk --example planes_speed`. One
+//! thread, chunks of 256 KiB that stay in the cache, planes stored raw, so that only the loops are measured.
 #![allow(clippy::unwrap_used)]
 
 use std::hint::black_box;

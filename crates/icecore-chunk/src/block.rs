@@ -17,7 +17,7 @@ pub struct Block<'a> {
 #[derive(Debug, Clone, Copy)]
 pub enum Elements<'a> {
     Fixed(&'a [u8]),
-    /// Element i ends at `ends[i]` of the blob.
+    /// Element i ends at byte `ends[i]` of the blob.
     Variable {
         blob: &'a [u8],
         ends: &'a [usize],
@@ -33,7 +33,7 @@ pub(crate) struct Decoded {
 }
 
 impl Block<'_> {
-    /// Bytes of the elements; each string counts 8 bytes beside its own.
+    /// Bytes of the elements; each string counts 8 bytes plus its own.
     pub fn bytes(&self) -> u64 {
         match self.elements {
             Elements::Fixed(bytes) => bytes.len() as u64,
@@ -41,7 +41,7 @@ impl Block<'_> {
         }
     }
 
-    /// Does it hold as many elements as its shape says, of this type?
+    /// Whether it holds as many elements of this type as its shape says.
     pub fn check(&self, dtype: &DType) -> Result<()> {
         let count = self.shape.iter().try_fold(1u64, |n, len| n.checked_mul(*len)).unwrap_or(u64::MAX);
         let (wanted, found) = match self.elements {
@@ -82,7 +82,7 @@ impl Block<'_> {
         }
     }
 
-    /// Are these the same elements, bit for bit?
+    /// Whether the elements are equal, bit for bit.
     pub(crate) fn equals(&self, out: &Decoded) -> bool {
         match self.elements {
             Elements::Fixed(bytes) => bytes == out.fixed,

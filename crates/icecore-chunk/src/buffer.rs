@@ -2,7 +2,7 @@
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-/// A reusable block of bytes. It keeps its largest length, so that growing again costs no clearing.
+/// A reusable block of bytes. It keeps its largest length, so that growing it again clears no memory.
 #[derive(Default)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ impl Buffer {
     }
 }
 
-/// Makes `bytes` at least `len` long; `Memory` where that fails.
+/// Extends `bytes` to at least `len`; `Memory` if the allocation fails.
 pub(crate) fn grow(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
     if bytes.len() < len {
         let more = len - bytes.len();
@@ -34,17 +34,18 @@ pub(crate) fn grow(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
     Ok(())
 }
 
-/// Puts `more` behind what `out` holds; `Memory` where that fails.
+/// Appends `more` to `out`; `Memory` if the allocation fails.
 pub(crate) fn put(out: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     out.try_reserve(more.len()).map_err(|_| out_of_memory(more.len()))?;
     out.extend_from_slice(more);
     Ok(())
 }
 
-/// Appends up to `most` bytes, written by `write` into uninitialised memory after `out`; it returns their number.
+/// Appends up to `most` bytes, which `write` writes into uninitialised memory after `out`; returns their number.
 ///
 /// # Safety
-/// `write` gets the start and the length of the room, and returns `Ok(n)` only when it has written the first n bytes of it.
+/// `write` receives the start and the length of the free space, and returns `Ok(n)` only if it has initialised the
+/// first n bytes.
 pub(crate) unsafe fn append(
     out: &mut Vec<u8>,
     most: usize,
@@ -63,7 +64,7 @@ pub(crate) fn out_of_memory(len: usize) -> Error {
         .hint("choose smaller chunks, fewer threads or a smaller memory budget")
 }
 
-/// The room for output of unknown length to start with.
+/// Initial capacity for output of unknown length.
 pub(crate) fn first_guess(input: usize, cap: usize) -> usize {
     input.saturating_mul(4).clamp(4096, 1 << 26).min(cap)
 }

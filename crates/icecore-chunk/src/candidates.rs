@@ -13,19 +13,20 @@ use crate::dtype::DType;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     pub label: String,
-    /// The `codecs` list of a chunk, a checksum at its end.
+    /// The `codecs` list of a chunk, with a checksum at its end.
     pub codecs: Value,
     pub class: CostClass,
-    /// Also tried where there is little time: small arrays.
+    /// Whether it is also tried on small arrays, where little time is available.
     pub short: bool,
-    /// The label of a quick relative and how many times the best's bytes it may need: where it needs more, this one will not win.
+    /// The label of a faster related chain, and a factor: if that chain needs more than the factor times the bytes of
+    /// the best chain, this one is skipped.
     pub kin: Option<(&'static str, f64)>,
 }
 
-/// The longest last axis that may hold the vertices of cells.
+/// Maximum length of a last axis that is considered as the vertices of cells.
 const VERTICES: u64 = 8;
 
-/// The chains that can store chunks of `shape` (lengths matter for a short last axis only) of `dtype`; with `portable` only
+/// The chains that can store chunks of `shape` (only a short last axis matters) and `dtype`; with `portable` only
 /// codecs of core Zarr v3.
 pub fn candidates(dtype: &DType, shape: &[u64], portable: bool) -> Vec<Candidate> {
     let mut list = List { dtype, rank: shape.len(), found: Vec::new() };
@@ -49,8 +50,8 @@ struct List<'a> {
     found: Vec<Candidate>,
 }
 
-/// The quick relative of a slow chain: the same arrangement of the bytes. What searches harder for the same thing gains little
-/// (pco 5 %, the partition of bytes 20 %); lzma and zstd may find repeats that no quick one sees.
+/// The faster relative of a slow chain, with the same arrangement of bytes. A longer search with the same method gains
+/// little (pco 5 %, byte partition 20 %); lzma and zstd may find repeats that no fast chain finds.
 fn kin(label: &str) -> Option<(&'static str, f64)> {
     const FAR: f64 = 2.0;
     let arranged = [
@@ -102,7 +103,7 @@ impl List<'_> {
     fn blosc(&mut self, cname: &str, level: u64, shuffle: &str, class: CostClass, short: bool) {
         let (typesize, own) = grouping(self.dtype);
         if own == "noshuffle" && shuffle == "shuffle" {
-            return; // single bytes: the plain one is in the list
+            return; // for single bytes the plain chain is the same
         }
         let config = json!({"cname": cname, "clevel": level, "shuffle": shuffle, "typesize": typesize, "blocksize": 0});
         let label = match shuffle {
@@ -112,7 +113,7 @@ impl List<'_> {
         self.bytes(label, class, short, &[codec("blosc", config)]);
     }
 
-    /// What every Zarr v3 reader has.
+    /// Chains that every Zarr v3 reader supports.
     fn core(&mut self) {
         use CostClass::{Fast, Slow, Usual};
         self.bytes("raw", Fast, true, &[]);
@@ -133,7 +134,7 @@ impl List<'_> {
         }
     }
 
-    /// Compressors of bytes beyond the core.
+    /// Bytes→bytes compressors beyond the core.
     fn compressors(&mut self) {
         self.bytes("zlib-6", CostClass::Usual, false, &[zlib()]);
         self.bytes("lz4", CostClass::Fast, false, &[lz4()]);
@@ -141,7 +142,7 @@ impl List<'_> {
         self.bytes("lzma-9", CostClass::Slow, false, &[lzma()]);
     }
 
-    /// Bytes of one significance together, then a compressor over the whole chunk.
+    /// Bytes grouped by significance, then a compressor over the whole chunk.
     fn shuffled(&mut self) {
         let (size, shuffle) = grouping(self.dtype);
         if self.dtype.is_vlen() || shuffle != "shuffle" {
@@ -161,7 +162,8 @@ impl List<'_> {
         for (name, class, compressor) in steps {
             self.bytes(format!("shuffle+{name}"), class, false, &[step.clone(), compressor]);
         }
-        // The two parts of complex numbers may be as different as two arrays: then their bytes are better apart, too.
+        // The real and imaginary parts of complex numbers may differ like two arrays; then separate byte planes
+        // compress better.
         if matches!(self.dtype, DType::Complex64 | DType::Complex128) {
             let step = codec("numcodecs.shuffle", json!({"elementsize": self.dtype.size()}));
             for (name, class, compressor) in [
@@ -174,7 +176,7 @@ impl List<'_> {
         }
     }
 
-    /// Vertices of cells, each kind of corner for itself: neighbours share corners, so the later planes repeat the first one.
+    /// Vertices of cells, grouped by corner: neighbouring cells share corners, so later planes repeat the first one.
     fn vertices(&mut self, portable: bool) {
         use CostClass::{Slow, Usual};
         let axes = self.rank;
@@ -205,7 +207,7 @@ impl List<'_> {
         self.add("pco-8", CostClass::Usual, true, pco(json!({"level": 8})), &[]);
         self.add("pco-10", CostClass::Slow, false, pco(json!({"level": 10})), &[]);
         self.add("pco-12", CostClass::Slow, false, pco(json!({"level": 12})), &[]);
-        // Where the numbers drift, what suits one page does not suit the next.
+        // If the numbers drift, the best parameters change from page to page.
         let config = json!({"level": 12, "equal_pages_up_to": 8192});
         self.add("pco-12 pages", CostClass::Slow, false, pco(config), &[]);
         for order in [1, 2] {
@@ -216,7 +218,7 @@ impl List<'_> {
         self.add("pco-8 lookback", CostClass::Usual, false, pco(config), &[]);
     }
 
-    /// Planes of bytes.
+    /// Byte planes.
     fn planes(&mut self) {
         let size = match self.dtype {
             DType::Complex64 => 4,
@@ -224,7 +226,7 @@ impl List<'_> {
             dtype if dtype.swap_units().len() == 1 => dtype.size(),
             _ => return,
         };
-        // Text has no byte that says more than the others, and may have a hundred thousand of them.
+        // The bytes of text have no order of significance, and there may be a hundred thousand of them.
         if !(2..=8).contains(&size) {
             return;
         }

@@ -18,7 +18,7 @@ pub(crate) fn zlib() -> Value {
     codec("numcodecs.zlib", json!({"level": 6}))
 }
 
-/// The encoder's dictionary is never longer than the chunk, so this differs from preset 6 for chunks above 8 MiB alone.
+/// The encoder's dictionary is never longer than the chunk, so this differs from preset 6 only for chunks above 8 MiB.
 pub(crate) fn lzma() -> Value {
     codec("numcodecs.lzma", json!({"format": 1, "check": -1, "preset": 9, "filters": null}))
 }
@@ -34,8 +34,8 @@ pub(crate) fn planes(size: usize, compressor: &Value) -> Value {
     codec("icecore.byteplanes", json!({"planes": planes}))
 }
 
-/// The same split of what predictions leave, for reading fast: the top two bytes, each by itself, and those below it
-/// either compressed too (`low`) or raw.
+/// The same split for residuals of predictions, for fast reading: the top two bytes separately, and the lower bytes
+/// either compressed (`low`) or raw.
 pub(crate) fn quick_planes(size: usize, low: bool) -> Value {
     let little = json!({"name": "bytes", "configuration": {"endian": "little"}});
     let apart = codec("numcodecs.shuffle", json!({"elementsize": 2}));

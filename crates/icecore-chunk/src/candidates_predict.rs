@@ -10,15 +10,15 @@ use crate::dtype::DType;
 pub(crate) struct Foretold {
     pub label: String,
     pub class: CostClass,
-    /// Also tried where there is little time.
+    /// Whether it is also tried where little time is available.
     pub short: bool,
     pub codec: Value,
 }
 
-/// Block size of blosc for blocks that are always decoded completely: longer blocks compress slightly better.
+/// Block size of blosc for blocks that are always decoded whole: longer blocks compress slightly better.
 const WHOLE: usize = 256 << 10;
 
-/// Chains for chunks of `rank` axes; which of them suit the type shows when they are parsed.
+/// Chains for chunks of `rank` axes; parsing rejects those that do not suit the type.
 pub(crate) fn foretold(dtype: &DType, rank: usize) -> Vec<Foretold> {
     let mut found = predicted(dtype, rank);
     if rank > 0 {
@@ -27,7 +27,8 @@ pub(crate) fn foretold(dtype: &DType, rank: usize) -> Vec<Foretold> {
     found
 }
 
-/// Chains for vertices of cells, kind by kind along the first axis: predicted within a kind, what is left repeats itself.
+/// Chains for vertices of cells, grouped by corner along the first axis: predicted within a group, with residuals that
+/// repeat.
 pub(crate) fn vertices(dtype: &DType, rank: usize) -> Vec<(&'static str, CostClass, bool, Value)> {
     let within: Vec<usize> = (1..rank).collect();
     let long = json!([bytes(), lzma()]);
@@ -60,7 +61,7 @@ fn shuffled(dtype: &DType, compressor: Value) -> Value {
     json!([bytes(), codec("numcodecs.shuffle", json!({"elementsize": dtype.size()})), compressor])
 }
 
-/// `icecore.predict`: one mode for all chunks, which costs little to write, or modes chosen chunk by chunk.
+/// `icecore.predict`: one mode for all chunks, which is fast to write, or modes chosen for each chunk.
 fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
     let item = |label: &str, class, short, modes: Value, codecs: Value| Foretold {
         label: format!("predict {label}"),
@@ -74,13 +75,14 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
         json!([bytes(), codec("blosc", own)])
     };
     let blosc = |cname: &str, level: u64, shuffle: &str| blocks(cname, level, shuffle, 0);
-    // LZ4's search in between: half the speed of the quick one to write, read as fast, 1 to 6 % shorter.
+    // LZ4 with a medium search: writes at half the speed of the fast one, reads as fast, 1 to 6 % shorter.
     let middle = |shuffle: &str| blocks("lz4hc", 2, shuffle, WHOLE);
-    // zstd and lzma for what repeats; elements as they are may be the shortest then.
+    // zstd and lzma for repeats; with them unpredicted elements may be shortest.
     let zstds = [blosc("zstd", 9, "bitshuffle"), shuffled(dtype, zstd(19))];
     let lzmas = [shuffled(dtype, lzma()), json!([bytes(), lzma()])];
     let all: Vec<Value> = [pco(8), pco(12)].into_iter().chain(zstds).chain(lzmas).collect();
-    // Where fields are rough, more neighbours bring more noise: each chunk takes all axes, a map's two or the last.
+    // In rough fields more neighbours add noise, so each chunk chooses among all axes, the two of a map, and the last
+    // one.
     let mut few = vec![json!("lorenzo")];
     few.extend((rank > 2).then(|| json!({"mode": "lorenzo", "axes": [rank - 2, rank - 1]})));
     few.extend((rank > 1).then(|| json!({"mode": "lorenzo", "axes": [rank - 1]})));
@@ -109,7 +111,8 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
     found
 }
 
-/// Axes along which neighbours may be alike: all, the last ones (a map, a volume), the first (time), the first and the last.
+/// Axes along which neighbours may be similar: all, the last ones (a map, a volume), the first (time), the first and
+/// the last.
 fn neighbours(rank: usize) -> Vec<(&'static str, Vec<usize>)> {
     let mut found = vec![("", (0..rank).collect())];
     for (name, count) in [(" last 3", 3), (" last 2", 2), (" last", 1)] {
@@ -126,7 +129,8 @@ fn neighbours(rank: usize) -> Vec<(&'static str, Vec<usize>)> {
     found
 }
 
-/// PStore's own: the XOR with a neighbour in space or time, as it is, in planes, or without its leading zero bytes.
+/// PStore's own chains: the XOR with a neighbour in space or time, unchanged, in planes, or without its leading zero
+/// bytes.
 fn differing(dtype: &DType, rank: usize) -> Vec<Foretold> {
     let axes: &[(&str, &str, usize)] = match rank {
         1 => &[("t", "temporal", 0)],

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::codecs::{ArrayCodec, BitRound, ByteStep, BytesCodec, Delta, Pco, Planes, Swap, Transpose};
 use crate::dtype::DType;
 
-/// Largest accepted decoded size of a chunk in bytes (1 TiB), a limit against hostile metadata.
+/// Maximum decoded size of a chunk in bytes (1 TiB), a limit against hostile metadata.
 pub(crate) const MAX_CHUNK: u64 = 1 << 40;
 
 /// A parsed `codecs` list for arrays of one data type. Cheap to clone.
@@ -37,7 +37,7 @@ pub(crate) enum ArrayStep {
 pub(crate) enum Serializer {
     Bytes(Swap),
     Pco(Pco),
-    /// One of the table in `codecs/array_table.rs`: most have lists of codecs inside.
+    /// A codec of the table in `codecs/array_table.rs`; most contain codec lists.
     Own(Arc<dyn ArrayCodec>),
     /// u32 count, then u32 length and bytes of each element; UTF-8 is checked.
     Vlen {
@@ -53,7 +53,7 @@ impl PartialEq for Chain {
 }
 
 impl Chain {
-    /// The codecs' names, in the order of the metadata.
+    /// The codecs' names, in metadata order.
     pub fn names(&self) -> Vec<String> {
         self.names.clone()
     }
@@ -63,8 +63,8 @@ impl Chain {
         &self.dtype
     }
 
-    /// The stored length of a chunk of this shape, where the length of the chunk alone decides it
-    /// (no compression, for example the usual chain of a shard index).
+    /// The stored length of a chunk of this shape, if the shape determines it (no compression, as in the usual chain of
+    /// a shard index).
     pub fn fixed_len(&self, shape: &[u64]) -> Option<usize> {
         match self.serializer {
             Serializer::Bytes(_) => {}
@@ -74,8 +74,8 @@ impl Chain {
         self.bytes.iter().try_fold(raw, |len, step| step.encoded_len(len))
     }
 
-    /// The planes of a chunk, where its first planes can be fetched and decoded without the rest: `icecore.byteplanes` of
-    /// floats as the last codec, behind nothing that mixes numbers with each other.
+    /// The planes of a chunk, if its first planes can be fetched and decoded alone: `icecore.byteplanes` of floats as
+    /// the last codec, after no codec that combines numbers.
     pub fn planes(&self) -> Option<&dyn Planes> {
         let mixed = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
         match &self.serializer {
@@ -84,7 +84,7 @@ impl Chain {
         }
     }
 
-    /// The codec, where it is the only one and takes the elements as they are.
+    /// The codec, if it is the only one and receives the elements unchanged.
     pub(crate) fn only_codec(&self) -> Option<&dyn BytesCodec> {
         match (&self.serializer, self.bytes.as_slice()) {
             (Serializer::Bytes(swap), [ByteStep::Codec(codec)]) if swap.is_none() && self.arrays.is_empty() => {
@@ -99,7 +99,7 @@ impl Chain {
         raw_len(shape, self.dtype.size())
     }
 
-    /// The length after decoding step `index` of `bytes`, where it is known.
+    /// The length after decoding step `index` of the bytes→bytes codecs, if it is known.
     pub(crate) fn decoded_len(&self, index: usize, raw: Option<usize>) -> Option<usize> {
         self.bytes[..index].iter().try_fold(raw?, |len, step| step.encoded_len(len))
     }

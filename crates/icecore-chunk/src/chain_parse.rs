@@ -11,14 +11,14 @@ use crate::dtype::DType;
 use crate::errors::bad_config;
 use crate::extension::{Extension, config_str, unsupported};
 
-/// More codecs than any sane chain has.
+/// Maximum number of codecs in a list.
 const MAX_CODECS: usize = 16;
 
-/// The name of `bitround` in files of older versions of zarrs.
+/// The name of `bitround` in files of older zarrs versions.
 const ZARRS_BITROUND: &str = "https://codec.zarrs.dev/array_to_array/bitround";
 
-/// Codecs inside of codecs. Those of `icecore.predict` are parsed for two kinds of residuals, so that each one inside of
-/// another doubles the work.
+/// Maximum nesting of codecs. The codecs of `icecore.predict` are parsed for two kinds of residuals, so each level of
+/// nesting doubles the work.
 const MAX_DEPTH: usize = 8;
 
 impl Chain {
@@ -42,7 +42,7 @@ impl Chain {
         for value in list {
             let ext = Extension::parse(value, "codec")?;
             let step = byte_table(&ext, dtype.size())?;
-            // A chain is array codecs, then bytes codecs; what may be ignored and is not known is left out.
+            // A chain is array codecs followed by bytes codecs; unknown codecs that may be ignored are skipped.
             if step.is_none() && !ext.must_understand && !known(ext.name) {
                 continue;
             }
@@ -72,7 +72,7 @@ fn converts(codec: &Value) -> bool {
     Extension::parse(codec, "codec").is_ok_and(|ext| is_converting(ext.name))
 }
 
-/// A chain whose codec number `at` changes values or their type: the codecs after it are a chain of their own.
+/// A chain whose codec number `at` changes values or their type: the codecs after it form an inner chain.
 fn parse_converting(codecs: &Value, list: &[Value], at: usize, dtype: &DType, fill: &[u8]) -> Result<Chain> {
     let front = list[..=at].iter().map(|value| Extension::parse(value, "codec")).collect::<Result<Vec<_>>>()?;
     let arrays = parse_array_steps(&front[..at], dtype)?;
@@ -84,7 +84,7 @@ fn parse_converting(codecs: &Value, list: &[Value], at: usize, dtype: &DType, fi
     Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes: Vec::new(), codecs: codecs.clone(), names })
 }
 
-/// Array codecs that are implemented here.
+/// Array codecs that are implemented in this file.
 fn known(name: &str) -> bool {
     array_codec(name) || serializer_codec(name) || is_converting(name)
 }
@@ -105,7 +105,7 @@ fn misplaced(ext: &Extension) -> Error {
     unsupported("codec", ext.name)
 }
 
-/// Everything up to the array→bytes codec.
+/// Parses the codecs up to and including the array→bytes codec.
 fn parse_front(front: &[Extension], dtype: &DType, fill: &[u8]) -> Result<(Vec<ArrayStep>, Serializer)> {
     if let Some(strange) = front.iter().find(|ext| !known(ext.name)) {
         return Err(unsupported("codec", strange.name));
@@ -155,7 +155,7 @@ fn parse_bytes(ext: &Extension, dtype: &DType) -> Result<Serializer> {
         Some("little") => true,
         Some("big") => false,
         None if swap.is_none() => return Ok(Serializer::Bytes(Swap::None)),
-        // Left out, although the elements have several bytes: the order of every machine that matters.
+        // A missing `endian` for multi-byte elements means little-endian.
         None => true,
         Some(_) => return Err(bad_config(ext, "endian", "little, big")),
     };

@@ -5,56 +5,57 @@ use serde_json::{Value, json};
 use crate::cost_class::CostClass;
 use crate::measurement::{Figure, Measurement, State};
 
-/// What a user wants of the stored bytes.
+/// A user's goal for the stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {
-    /// The least bytes; of equals the least time, a write counting as a hundredth of it as below.
+    /// The fewest bytes; among equals the least time, where a write counts a hundredth, as below.
     Archive,
-    /// The least time to data: bytes / `bandwidth` (bytes a second) + decoding time of one core; the time to encode counts
-    /// as spread over a hundred reads. Of those within 5 % the least bytes.
+    /// The shortest time to data: bytes / `bandwidth` (bytes per second) + decoding time of one core, plus a hundredth
+    /// of the encoding time, because a chunk is read about a hundred times. Among chains within 5 % the one with the
+    /// fewest bytes.
     Balanced { bandwidth: f64 },
-    /// The least bytes among the fast ones that decode at 2.5 GB/s or more and encode at 200 MB/s; half of either speed must
-    /// save a fifth of the bytes. Of those within 3 % the one that is written fastest.
+    /// The fewest bytes among the chains that decode at 2.5 GB/s or more and encode at 200 MB/s or more; half of either
+    /// speed must save a fifth of the bytes. Among chains within 3 % the one that encodes fastest.
     Speed,
 }
 
-/// Bytes a second that one core decodes, from which on `speed` wants fewer bytes rather than more speed. A sharp edge
-/// would make the choice a matter of what else the machine does, so below it half the speed must save a fifth of the cost.
+/// Decoding speed of one core (bytes per second) above which `speed` prefers fewer bytes to more speed. With a hard
+/// limit the machine's other load would decide, so below it half the speed must save a fifth of the cost.
 const SPEED: f64 = 2.5e9;
 const LACKING: f64 = 0.322; // log₂ 5/4
-/// The same for encoding: what is read fast should also be written in step with a simulation.
+/// The same for encoding: data that is read fast should also be written as fast as a simulation produces it.
 const IN_STEP: f64 = 200e6;
-/// Reads that `balanced` takes a write to be good for.
+/// Number of reads per write that `balanced` assumes.
 const READS: f64 = 100.0;
-/// `balanced` wants at least this to write, in bytes a second; half of it must save a fifth of the time.
+/// Encoding speed that `balanced` requires, in bytes per second; half of it must save a fifth of the time.
 const WRITE_SPEED: f64 = 20e6;
-/// Costs within this may change places by what else the machine did while it was measured.
+/// Costs that differ by less than this may change order with the machine's other load.
 const NEAR: f64 = 1.15;
-/// So many are looked at again, and the shortest.
+/// Number of the cheapest measurements that are repeated, in addition to the shortest.
 const MOST_RIVALS: usize = 4;
-/// What another list must save of the cost to come into `icecore.choice`.
+/// Share of the cost that another list must save to be added to `icecore.choice`.
 const WORTH: f64 = 0.01;
 const MOST_LISTS: usize = 4;
 
 /// The chain to store an array with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// Indexes into the measurements: one, or several between which each chunk chooses.
+    /// Indexes into the measurements: one, or several among which each chunk chooses.
     pub picks: Vec<usize>,
     pub label: String,
     pub codecs: Value,
-    /// Of the blocks, as this choice stores them.
+    /// Figures of the blocks as this choice stores them.
     pub raw: u64,
     pub stored: u64,
     pub encode: f64,
     pub decode: f64,
-    /// What the goal weighs, for a byte of data: of two choices for one goal the smaller is the better.
+    /// Cost per byte of data under the goal; the smaller of two costs for the same goal is better.
     pub cost: f64,
 }
 
-/// The best of the measurements that are complete; `None` if nothing was measured.
+/// The best complete measurement; `None` if nothing was measured.
 ///
-/// With `adaptive`, up to 4 chains become one `icecore.choice`, where the blocks disagree enough.
+/// With `adaptive`, up to 4 chains form one `icecore.choice`, if the blocks disagree enough.
 pub fn choose(measured: &[Measurement], goal: Goal, adaptive: bool) -> Option<Choice> {
     let whole = complete(measured);
     let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
@@ -68,8 +69,8 @@ pub fn choose(measured: &[Measurement], goal: Goal, adaptive: bool) -> Option<Ch
     Some(describe(measured, picks, goal))
 }
 
-/// The one of several whose costs count as one. Times that are near count as one too, then bytes decide, which are what they
-/// are whatever else the machine does; at last the cost class and the name.
+/// Chooses among candidates whose costs count as equal. Similar times count as equal too, then bytes decide, because
+/// they do not depend on the machine's load; then the cost class and the name.
 fn settle(measured: &[Measurement], near: Vec<usize>, goal: Goal) -> Option<usize> {
     let time = |i: &usize| match goal {
         Goal::Archive => measured[*i].decode() + measured[*i].encode() / READS,
@@ -84,8 +85,9 @@ fn settle(measured: &[Measurement], near: Vec<usize>, goal: Goal) -> Option<usiz
     })
 }
 
-/// Leaves out what reads more slowly than what `balanced` would choose of `bases` (indexes), or as fast within the noise: of
-/// what reads alike that choice stays. So `speed`, chosen from the rest, never reads more slowly than `balanced`.
+/// Removes chains that read more slowly than the one that `balanced` would choose among `bases` (indexes), and those
+/// that read as fast within the noise, in favour of that one. So `speed`, which chooses from the rest, never reads more
+/// slowly than `balanced`.
 pub fn leave_out_slower(measured: &mut [Measurement], bases: &[usize], bandwidth: f64) {
     let others: Vec<Measurement> = bases.iter().filter_map(|i| measured.get(*i).cloned()).collect();
     let Some(base) = choose(&others, Goal::Balanced { bandwidth }, false) else { return };
@@ -98,8 +100,8 @@ pub fn leave_out_slower(measured: &mut [Measurement], bases: &[usize], bandwidth
     }
 }
 
-/// Indexes of the cheapest measurements, cheapest first, and of the shortest that is near them: between these the clock may have
-/// decided. None for `Archive`.
+/// Indexes of the cheapest measurements, cheapest first, and of the shortest among those with a similar cost: timing
+/// noise may have decided between these. Empty for `Archive`.
 pub fn rivals(measured: &[Measurement], goal: Goal) -> Vec<usize> {
     let whole = complete(measured);
     let costs = costs(&whole.iter().map(|i| &measured[*i]).collect::<Vec<_>>(), goal);
@@ -114,7 +116,7 @@ pub fn rivals(measured: &[Measurement], goal: Goal) -> Vec<usize> {
     found
 }
 
-/// Indexes of the measurements that no other beats in both bytes and decoding time.
+/// Indexes of the measurements that no other one beats in both bytes and decoding time.
 pub fn frontier(measured: &[Measurement]) -> Vec<usize> {
     let whole = complete(measured);
     let beats = |a: &Measurement, b: &Measurement| {
@@ -124,14 +126,14 @@ pub fn frontier(measured: &[Measurement]) -> Vec<usize> {
     whole.iter().copied().filter(|i| !whole.iter().any(|j| beats(&measured[*j], &measured[*i]))).collect()
 }
 
-/// Those that went over all the blocks.
+/// Measurements that cover all blocks.
 fn complete(measured: &[Measurement]) -> Vec<usize> {
     let most = measured.iter().map(|m| m.figures.len()).max().unwrap_or(0);
     let whole = |m: &Measurement| m.state == State::Measured && m.figures.len() == most && most > 0;
     measured.iter().enumerate().filter(|(_, m)| whole(m)).map(|(i, _)| i).collect()
 }
 
-/// What each costs under a goal; infinite for what the goal does not take.
+/// Cost of each under a goal; infinite if the goal excludes it.
 fn costs(measured: &[&Measurement], goal: Goal) -> Vec<f64> {
     let fast = |m: &Measurement| m.candidate.class == CostClass::Fast;
     let any_fast = measured.iter().any(|m| fast(m));
@@ -145,15 +147,15 @@ fn costs(measured: &[&Measurement], goal: Goal) -> Vec<f64> {
         .collect()
 }
 
-/// Which of the measurements (all of the same blocks) are too far behind for every goal, and the shortest on no block
-/// either. The fewer the blocks, the more room is left for surprises.
+/// The measurements (all of the same blocks) that are too far behind for every goal and are not the shortest on any
+/// block. The fewer the blocks, the larger the margin.
 pub(crate) fn hopeless(measured: &[&Measurement], goals: &[Goal]) -> Vec<bool> {
     let blocks = measured.iter().map(|m| m.figures.len()).max().unwrap_or(0);
     let room = |goal: Goal| match (goal, blocks) {
         (Goal::Archive, 0 | 1) => 1.12,
         (Goal::Archive, 2 | 3) => 1.06,
         (Goal::Archive, _) => 1.04,
-        // Times of a few blocks are those of a few moments: a core that is shared takes a third longer in some of them.
+        // Times of a few blocks are unreliable: on a shared core single measurements are a third longer.
         (_, 0..=3) => 1.4,
         _ => NEAR,
     };
@@ -171,8 +173,8 @@ pub(crate) fn hopeless(measured: &[&Measurement], goals: &[Goal]) -> Vec<bool> {
     behind
 }
 
-/// Costs closer than this are one. Then the shorter one wins, for `Speed` the one that is written faster, for `Archive` written and
-/// read.
+/// Costs closer than this count as equal. Then the shorter chain wins; for `Speed` the one that encodes faster, for
+/// `Archive` the one that encodes and decodes faster.
 fn close(goal: Goal) -> f64 {
     match goal {
         Goal::Archive => 1.0,
@@ -181,7 +183,7 @@ fn close(goal: Goal) -> f64 {
     }
 }
 
-/// Adds the chains that help most where each chunk takes the shortest of them, as `icecore.choice` does.
+/// Adds the chains that help most if each chunk uses the shortest one, as in `icecore.choice`.
 fn grow(measured: &[Measurement], whole: &[usize], first: usize, goal: Goal) -> Vec<usize> {
     let mut picks = vec![first];
     let blocks = measured[first].figures.len();
@@ -197,7 +199,7 @@ fn grow(measured: &[Measurement], whole: &[usize], first: usize, goal: Goal) -> 
     picks
 }
 
-/// The figures of each block, stored by the shortest of `picks`; encoding runs them all.
+/// The figures of each block, stored by the shortest of `picks`; the encoding time is the sum over all.
 fn mixed(measured: &[Measurement], picks: &[usize]) -> Vec<Figure> {
     let several = u64::from(picks.len() > 1);
     (0..measured[picks[0]].figures.len())

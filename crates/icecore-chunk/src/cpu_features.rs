@@ -3,8 +3,8 @@
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
-/// A function as it is and, where the processor has them, with shifts by any register (a sixth less time where bits are read)
-/// and with shuffles of bytes: `SHUFFLES` tells its body which.
+/// Compiles a function portably and, for processors that have them, with BMI2 shifts (a sixth less time for bit
+/// reading) and byte shuffles; the constant `SHUFFLES` tells its body which version it is.
 macro_rules! with_bmi {
     ($name:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr) => {
         pub(super) fn $name($($arg: $type),*) -> $result {
@@ -30,7 +30,7 @@ macro_rules! with_bmi {
 
 pub(crate) use with_bmi;
 
-/// AVX2, unless `ICECORE_PORTABLE` says to do without: then the code of all other processors runs, to be tested.
+/// Whether AVX2 is available and not disabled by `ICECORE_PORTABLE`, which makes tests run the portable code.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn has_avx2() -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn has_avx2() -> bool {
     *HAS.get_or_init(|| !is_portable() && std::arch::is_x86_feature_detected!("avx2"))
 }
 
-/// Both sets of instructions for bits, and counts of them and shuffles of bytes, which all processors have that have these.
+/// Whether BMI1, BMI2, bit counts and byte shuffles are available; processors with the first two have the others.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn has_bmi() -> bool {

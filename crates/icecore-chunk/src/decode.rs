@@ -10,17 +10,17 @@ use crate::codecs::{ByteStep, Transpose};
 use crate::errors::wrong_length;
 use crate::scratch::Scratch;
 
-/// Room above the decoded length for what a step in the middle of a chain may add to it.
+/// Extra room for the bytes that a step in the middle of a chain may add to the decoded length.
 const SLACK: usize = 1 << 16;
 
-/// A chunk as its last bytes→bytes codecs were undone already: as many as are `left` are not.
+/// A chunk whose last bytes→bytes codecs are undone; `left` is the number of those that remain.
 #[derive(Clone, Copy)]
 pub(crate) struct Packed<'a> {
     pub bytes: &'a [u8],
     pub left: usize,
 }
 
-/// Bytes between two steps.
+/// Data between two steps.
 pub(crate) enum Held<'a> {
     Stored(&'a [u8]),
     Buffer(Buffer, Range<usize>),
@@ -52,10 +52,10 @@ impl Held<'_> {
 impl Chain {
     /// Decodes a chunk of `shape` into `out` (exactly the chunk, C order, native byte order).
     ///
-    /// `wanted` is the byte range of the decoded chunk that must be right on return; bytes outside it are unspecified.
-    /// It lets decoders stop early, and with it what they verify: pass the whole range to check all of the data.
+    /// `wanted` is the byte range of the decoded chunk that must be correct on return; other bytes are unspecified.
+    /// Decoders may stop early and then skip checks: pass the whole range to verify all of the data.
     ///
-    /// Errors: `Corrupt` for damaged data or data of another length, `Mismatch` for an `out` of another length.
+    /// Errors: `Corrupt` for damaged data or data of another length, `Mismatch` if `out` has another length.
     pub fn decode(
         &self,
         stored: &[u8],
@@ -67,8 +67,8 @@ impl Chain {
         self.decode_top(stored, usize::MAX, shape, wanted, out, scratch)
     }
 
-    /// As [`Chain::decode`], from the first `planes` planes only, where the chain has [`Chain::planes`]: `stored` may then end
-    /// after them ([`Planes::prefix_len`](crate::Planes::prefix_len)), and floats are right within
+    /// As [`Chain::decode`], from the first `planes` planes only, if the chain has [`Chain::planes`]: `stored` may then
+    /// end after them ([`Planes::prefix_len`](crate::Planes::prefix_len)), and floats are within
     /// [`Planes::bound`](crate::Planes::bound). Without planes all of `stored` is decoded, exactly.
     pub fn decode_top(
         &self,
@@ -82,12 +82,12 @@ impl Chain {
         self.decode_packed(self.packed(stored), planes, shape, wanted, out, scratch)
     }
 
-    /// As it was stored.
+    /// The stored bytes, with no codec undone.
     pub(crate) fn packed<'a>(&self, bytes: &'a [u8]) -> Packed<'a> {
         Packed { bytes, left: self.bytes.len() }
     }
 
-    /// As [`Chain::decode_top`], from there on.
+    /// Continues [`Chain::decode_top`] to the end.
     pub(crate) fn decode_packed(
         &self,
         stored: Packed<'_>,
@@ -133,7 +133,7 @@ impl Chain {
         start / size * size..end.next_multiple_of(size).min(raw)
     }
 
-    /// Transposes that change anything, with their place in the chain.
+    /// Transposes that change the order, with their index in the chain.
     pub(crate) fn moves(&self) -> Vec<(usize, &Transpose)> {
         let steps = self.arrays.iter().enumerate();
         steps
@@ -144,13 +144,13 @@ impl Chain {
             .collect()
     }
 
-    /// What must be right for the needed bytes to be: sums need all that comes before.
+    /// The range that must be decoded for the wanted bytes to be correct: sums need all preceding elements.
     fn summed(&self, wanted: Range<usize>, len: usize) -> Range<usize> {
         let sums = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
         if sums { 0..len } else { wanted }
     }
 
-    /// Does what is left after the bytes→bytes codecs, where elements are where they belong: as [`Chain::decode`] ends.
+    /// The steps after the bytes→bytes codecs, if the elements are in their final order: the end of [`Chain::decode`].
     pub(crate) fn settle(&self, out: &mut [u8], wanted: (u64, u64)) {
         let wanted = self.summed(self.whole_elements(wanted, out.len()), out.len());
         if let Serializer::Bytes(swap) = &self.serializer {
@@ -192,7 +192,7 @@ impl Chain {
         Ok(())
     }
 
-    /// As `decode_in_place`, with axes to be put in order: the data land in a buffer first.
+    /// As `decode_in_place`, with a transpose: the data is decoded into a buffer first.
     fn decode_moved(
         &self,
         stored: Packed<'_>,
@@ -287,7 +287,7 @@ impl Chain {
     }
 
     /// Undoes the bytes→bytes codecs from the last one down to number `first`. `raw` is the length of the serialised
-    /// array where it is known, `expected` what to measure unknown lengths by.
+    /// array if it is known, `expected` the reference for limits of unknown lengths.
     pub(crate) fn unpack<'a>(
         &self,
         stored: Packed<'a>,

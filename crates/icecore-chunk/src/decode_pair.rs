@@ -1,4 +1,4 @@
-//! Decode two DEFLATE streams together: one continues while the other waits for memory.
+//! Decode two DEFLATE streams together: one advances while the other waits for memory.
 
 use icecore_grid::Result;
 
@@ -12,7 +12,7 @@ use crate::scratch::Scratch;
 /// Shorter streams are decoded separately: most of their bytes are headers and trailers.
 const LEAST: usize = 4096;
 
-/// A chunk to be decoded, as [`Chain::decode_top`] takes it.
+/// A chunk to decode, with the arguments of [`Chain::decode_top`].
 pub struct Job<'a> {
     pub chain: &'a Chain,
     pub stored: &'a [u8],
@@ -22,10 +22,10 @@ pub struct Job<'a> {
     pub out: &'a mut [u8],
 }
 
-/// Decodes two chunks, of one array or of two, each as [`Chain::decode_top`] does.
+/// Decodes two chunks, of one or two arrays, like [`Chain::decode_top`] for each.
 ///
 /// # Errors
-/// Those of each.
+/// The errors of each.
 pub fn decode_pair(jobs: [Job<'_>; 2], scratch: &mut Scratch) -> [Result<()>; 2] {
     let [Some(first), Some(second)] = jobs.each_ref().map(Job::lead) else {
         return jobs.map(|job| job.alone(scratch));
@@ -41,7 +41,7 @@ pub fn decode_pair(jobs: [Job<'_>; 2], scratch: &mut Scratch) -> [Result<()>; 2]
 }
 
 impl Chain {
-    /// Whether two chunks of this chain take less time at once.
+    /// Whether decoding two chunks of this chain together saves time.
     pub fn goes_in_pairs(&self) -> bool {
         if cfg!(not(feature = "own-deflate")) {
             return false;
@@ -54,17 +54,17 @@ impl Chain {
     }
 }
 
-/// A stream that is the first thing to be decoded of a chunk.
+/// A stream that is the first step in decoding a chunk.
 struct Lead<'a> {
     stream: DeflateStream<'a>,
-    /// How many bytes it gives.
+    /// Its decoded length in bytes.
     len: usize,
-    /// How many codecs come after it.
+    /// Number of codecs still to undo after it.
     left: usize,
 }
 
 impl<'a> Job<'a> {
-    /// Decodes this one chunk.
+    /// Decodes this chunk alone.
     ///
     /// # Errors
     /// As [`Chain::decode_top`].
@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
         self.chain.decode_top(self.stored, self.planes, self.shape, self.wanted, self.out, scratch)
     }
 
-    /// On failure, the caller decodes the chunk separately, which reports the error.
+    /// On failure the caller decodes the chunk alone, which reports the error.
     fn lead(&self) -> Option<Lead<'a>> {
         let raw = self.chain.raw_len(self.shape).ok().filter(|raw| *raw == self.out.len())?;
         if !self.chain.goes_in_pairs() {
@@ -92,7 +92,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A chunk, and where its stream is decoded to: a buffer, or at once where the chunk belongs.
+/// A chunk, and the target of its stream: a buffer, or directly the chunk's output.
 struct Half<'a> {
     job: Job<'a>,
     lead: Lead<'a>,
@@ -113,7 +113,7 @@ impl<'a> Half<'a> {
         Ok((self.lead.stream.bits, room))
     }
 
-    /// `used`: how many bytes the stream had, where it is one.
+    /// `used`: the length of the stream in bytes, if it is valid.
     fn finish(self, used: Option<usize>, scratch: &mut Scratch) -> Result<()> {
         let Half { job, lead, buffer } = self;
         let made = buffer.as_ref().map_or(&*job.out, |buffer| &buffer.bytes()[..lead.len.min(buffer.bytes().len())]);

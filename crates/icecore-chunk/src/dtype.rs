@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use crate::extension::{Extension, config_str, config_u64, unsupported};
 
-/// Bytes of one element of a variable-length type on its way through the pipeline:
-/// a view (u32 blob, u32 offset, u32 length, u32 zero).
+/// Bytes of one element of a variable-length type inside the pipeline: a view (u32 blob, u32 offset, u32 length, u32
+/// zero).
 pub const VIEW: usize = 16;
 
-/// Largest element that is accepted, in bytes; a limit against hostile metadata.
+/// Maximum size of an element in bytes; a limit against hostile metadata.
 const MAX_ITEMSIZE: u64 = 1 << 24;
-/// Deepest nesting of structured types.
+/// Maximum nesting of structured types.
 const MAX_DEPTH: u32 = 16;
 
 /// The type of one element.
@@ -53,9 +53,9 @@ pub enum DType {
 }
 
 impl DType {
-    /// Reads the `data_type` of a Zarr v3 array.
+    /// Parses the `data_type` of a Zarr v3 array.
     ///
-    /// Errors: `Unsupported` for a type that is not known, `Format` for a malformed one.
+    /// Errors: `Unsupported` for an unknown type, `Format` for a malformed one.
     pub fn parse(value: &Value) -> Result<DType> {
         parse_at(value, 0)
     }
@@ -99,7 +99,7 @@ impl DType {
         }
     }
 
-    /// The `data_type` of Zarr v3, in the spelling of zarr-python.
+    /// The `data_type` of Zarr v3, as zarr-python spells it.
     pub fn to_json(&self) -> Value {
         let sized = |name: &str, n: usize| json!({"name": name, "configuration": {"length_bytes": n}});
         let timed = |name: &str, unit: &str, scale: u64| json!({"name": name, "configuration": {"unit": unit, "scale_factor": scale}});
@@ -120,7 +120,7 @@ impl DType {
         }
     }
 
-    /// Runs of bytes that change places when the byte order does: (unit, number of units), in the order of the element.
+    /// Units whose bytes are swapped when the byte order changes: (bytes, count), in the order of the element.
     pub fn swap_units(&self) -> Vec<(usize, usize)> {
         match self {
             DType::Bytes(n) | DType::Raw(n) => vec![(1, *n)],
@@ -143,7 +143,7 @@ impl DType {
     }
 }
 
-/// The types that are a bare name; the first spelling of each is the one that is written.
+/// The types that are a bare name; the first spelling of each is the one written.
 const SIMPLE: [(&str, DType); 22] = [
     ("bool", DType::Bool),
     ("int8", DType::Int8),

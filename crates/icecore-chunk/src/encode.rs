@@ -23,14 +23,14 @@ impl Chain {
         Ok(exact(out, scratch))
     }
 
-    /// The same into `out`, whose memory is used again: fresh memory costs the kernel as much as a fast codec takes.
-    /// What `out` held is replaced; after an error it may hold anything.
+    /// As `encode`, into the reused memory of `out`: fresh memory costs the kernel as much time as a fast codec needs.
+    /// The old contents are replaced; after an error they are unspecified.
     pub fn encode_into(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         out.clear();
         self.append(raw, shape, out, scratch)
     }
 
-    /// The same behind what `out` holds; after an error anything may stand there.
+    /// As `encode`, appended to `out`; after an error the appended bytes are unspecified.
     pub fn append(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let len = self.raw_len(shape)?;
         if raw.len() != len || self.dtype.is_vlen() {
@@ -105,7 +105,7 @@ impl Chain {
     }
 }
 
-/// `out` in memory of its own, as long as it is.
+/// A copy of `out`, without excess capacity.
 fn exact(out: Vec<u8>, scratch: &mut Scratch) -> Vec<u8> {
     let exact = out.as_slice().to_vec();
     scratch.keep(out);
@@ -136,7 +136,7 @@ fn pack(steps: &[ByteStep], data: &[u8], out: &mut Vec<u8>, scratch: &mut Scratc
     Ok(())
 }
 
-/// Puts checksums behind what `out` holds from `start` on.
+/// Appends checksums of the bytes of `out` from `start` on.
 fn close(sums: &[ByteStep], out: &mut Vec<u8>, start: usize) {
     for step in sums {
         if let ByteStep::Checksum(sum) = step {

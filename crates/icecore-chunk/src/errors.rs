@@ -4,19 +4,19 @@ use icecore_grid::{Error, ErrorKind};
 
 use crate::extension::Extension;
 
-/// Data that is not what its codec wrote.
+/// Data that its codec could not have written.
 pub(crate) fn corrupt(codec: &str, what: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, format!("{codec}: {}", what.into())).hint(
         "the stored bytes are damaged or were written with other codecs; `icecore verify --deep` finds all such chunks",
     )
 }
 
-/// Data that decodes to another length than the shape and type of the chunk ask for.
+/// Data that decodes to another length than the chunk's shape and type require.
 pub(crate) fn wrong_length(codec: &str, found: impl std::fmt::Display, expected: usize) -> Error {
     corrupt(codec, format!("decodes to {found} bytes, expected {expected}"))
 }
 
-/// A header that says it decodes to more than there can be: it must not make us take memory.
+/// A header with an impossible decoded length; nothing is allocated for it.
 pub(crate) fn overstated(codec: &str, len: impl std::fmt::Display, stored: usize) -> Error {
     corrupt(codec, format!("the header claims {len} bytes from {stored} stored"))
 }

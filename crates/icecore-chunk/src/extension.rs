@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub(crate) struct Extension<'a> {
     pub name: &'a str,
     pub configuration: Option<&'a Map<String, Value>>,
-    /// False only where the writer says that a reader may ignore the extension.
+    /// False only if the writer allows readers to ignore the extension.
     pub must_understand: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn config_str<'a>(ext: &Extension<'a>, key: &str) -> Result<&'a str> 
     ext.get(key).and_then(Value::as_str).ok_or_else(|| missing(ext, key, "a string"))
 }
 
-/// An integer of the configuration that may be left out.
+/// An optional integer of the configuration.
 pub(crate) fn config_i64_or(ext: &Extension, key: &str, default: i64) -> Result<i64> {
     match ext.get(key) {
         None => Ok(default),
@@ -89,7 +89,7 @@ pub(crate) fn config_i64_or(ext: &Extension, key: &str, default: i64) -> Result<
     }
 }
 
-/// A flag of the configuration that may be left out.
+/// An optional flag of the configuration.
 pub(crate) fn config_bool_or(ext: &Extension, key: &str, default: bool) -> Result<bool> {
     match ext.get(key) {
         None => Ok(default),

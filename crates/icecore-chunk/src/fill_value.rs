@@ -1,4 +1,4 @@
-//! Parse fill values: every JSON form of Zarr v3, to one element in native byte order.
+//! Parse fill values: every JSON form of Zarr v3, as one element in native byte order.
 
 use base64::Engine;
 use half::f16;
@@ -145,7 +145,7 @@ fn structured(value: &Value, fields: &[(String, DType)], size: usize) -> Option<
             }
             Some(out)
         }
-        // Older writers kept the raw element: little-endian, as NumPy had it in memory.
+        // Older writers stored the raw element: little-endian, as in NumPy's memory.
         Value::String(_) => {
             let raw = bytes(value)?;
             (raw.len() == size && cfg!(target_endian = "little")).then_some(raw)

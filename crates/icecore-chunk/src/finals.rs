@@ -1,4 +1,4 @@
-//! Final measurement: a few candidates on the same blocks in turn, so that whatever else the machine does slows all of them.
+//! Final measurement: a few candidates on the same blocks in turn, so that other load slows all of them alike.
 
 use std::time::Instant;
 
@@ -13,13 +13,13 @@ use crate::measure::{Options, gives_back};
 use crate::measurement::{Figure, Measurement, State, median};
 use crate::scratch::Scratch;
 
-/// Rounds before the spread is looked at, and after which it no longer matters.
+/// Number of rounds before the spread is tested, and maximum number of rounds.
 const FEWEST: usize = 5;
 const MOST: usize = 25;
-/// Rounds in which encoding is timed too: it takes longer and decides less.
+/// Number of rounds in which encoding is timed too: it takes longer and matters less.
 const ENCODINGS: usize = 3;
-/// The median is known well enough when its standard error is below this share of it: a third of the band within which costs
-/// count as one.
+/// A median is accurate enough if its standard error is below this share of it: a third of the band within which costs
+/// count as equal.
 const KNOWN: f64 = 0.01;
 
 /// One candidate and the seconds of each block, round by round.
@@ -115,12 +115,13 @@ impl Entry {
         Ok(())
     }
 
-    /// Whether the decoding time of all blocks together is known.
+    /// Whether the total decoding time of all blocks is accurate enough.
     fn is_known(&self) -> bool {
         let rounds = self.decode.first().map_or(0, Vec::len);
         let sums: Vec<f64> = (0..rounds).map(|round| self.decode.iter().map(|block| block[round]).sum()).collect();
         let middle = median(sums.iter().copied());
-        // 1.4826 × the median deviation is the standard deviation; the median's error is 1.2533 of the mean's.
+        // 1.4826 × the median deviation estimates the standard deviation; the median's standard error is 1.2533 times
+        // the mean's.
         let deviation = 1.4826 * median(sums.iter().map(|sum| (sum - middle).abs()));
         1.2533 * deviation / (rounds.max(1) as f64).sqrt() <= KNOWN * middle
     }

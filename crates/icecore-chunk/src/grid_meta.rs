@@ -15,7 +15,7 @@ pub(crate) fn parse_grid(value: &Value, shape: &[u64]) -> Result<ChunkGrid> {
     }
 }
 
-/// Per axis, runs of (length, how many): a bare length for all chunks, or a list of lengths and of pairs.
+/// Per axis, runs of (length, count): from a bare length for all chunks, or from a list of lengths and pairs.
 fn parse_runs(ext: &Extension, shape: &[u64]) -> Result<Vec<Vec<(u64, u64)>>> {
     let malformed = |axis: usize| {
         Error::new(ErrorKind::Format, format!("rectilinear chunk grid: `chunk_shapes` of axis {axis} is malformed"))

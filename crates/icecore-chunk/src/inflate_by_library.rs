@@ -1,11 +1,11 @@
-//! DEFLATE (RFC 1951) as a stream, decoded by zlib-rs: in place of our decoder where the feature `own-deflate` is off.
+//! Streaming DEFLATE (RFC 1951) by zlib-rs: replaces our decoder if the feature `own-deflate` is off.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use icecore_grid::Result;
 
 use crate::errors::corrupt;
 
-/// One stream, whose input and output come in pieces of any length.
+/// One stream, with input and output in pieces of any length.
 pub struct Inflate {
     stream: Decompress,
     ended: bool,
@@ -18,7 +18,7 @@ impl Default for Inflate {
 }
 
 impl Inflate {
-    /// Whether the stream's end was reached.
+    /// Whether the stream has ended.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended

@@ -2,23 +2,25 @@
 
 use crate::number::Number;
 
-/// Intervals kept of a zone: enough for an orbit's longitudes, which jump twice a turn.
+/// Number of intervals of a zone: enough for an orbit's longitudes, which jump twice a turn.
 pub const INTERVALS: usize = 4;
 
-/// Buckets that values are sorted into. A gap is one or more empty ones: what is narrower than two of them may not be seen.
+/// Number of buckets that values are sorted into. A gap is one or more empty buckets; gaps narrower than two buckets
+/// may be missed.
 const BUCKETS: usize = 1024;
 
-/// Values whose buckets are found at once, and those that are compared side by side.
+/// Number of values whose buckets are computed at once, and number of values that are compared together.
 pub(crate) const BLOCK: usize = 64;
 const LANES: usize = 8;
 
-/// Whether all values are the same, as in most blocks of what changes seldom.
+/// Whether all values are equal, as in most blocks of slowly changing data.
 #[inline(always)]
 pub(crate) fn alike<T: Number>(block: &[T]) -> bool {
     block.first().is_some_and(|first| block.iter().fold(true, |all, v| all & (v == first)))
 }
 
-/// Cuts [low, high], the range of `values`, at its widest gaps; ascending, the last one repeated where fewer are needed.
+/// Divides [low, high], the range of `values`, at its widest gaps; ascending. If fewer intervals are needed, the last
+/// one is repeated.
 #[inline(always)]
 pub(crate) fn intervals<T: Number>(values: &[T], low: T, high: T) -> [(T, T); INTERVALS] {
     let mut found = [(low, high); INTERVALS];
@@ -40,7 +42,7 @@ pub(crate) fn intervals<T: Number>(values: &[T], low: T, high: T) -> [(T, T); IN
     found
 }
 
-/// Which bucket a value belongs to.
+/// Maps a value to its bucket.
 #[derive(Clone, Copy)]
 struct Scale {
     from: f64,
@@ -48,7 +50,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// Below [`BUCKETS`]; never falls where values rise.
+    /// The bucket, below [`BUCKETS`]; monotonic in the value.
     #[inline(always)]
     fn number<T: Number>(self, value: T) -> u16 {
         let x = (value.float() - self.from) * self.factor;
@@ -63,14 +65,15 @@ impl Scale {
     }
 }
 
-/// Adds all values; `last` are those after the whole blocks. Blocks are passed by reference because copies would be slow.
+/// Adds all values; `last` are those after the whole blocks. Blocks are passed by reference because copies would be
+/// slow.
 #[inline(always)]
 fn blocks<'a, T>(values: &'a [T], last: &'a [T; BLOCK]) -> impl Iterator<Item = &'a [T; BLOCK]> {
     let (whole, rest) = values.as_chunks();
     whole.iter().chain((!rest.is_empty()).then_some(last))
 }
 
-/// The values after the whole blocks, filled up with one of them.
+/// The values after the whole blocks, padded with one of them.
 #[inline(always)]
 fn last<T: Number>(values: &[T], any: T) -> [T; BLOCK] {
     let mut last = [any; BLOCK];
@@ -93,7 +96,7 @@ fn taken<T: Number>(values: &[T], any: T, scale: Scale) -> [bool; BUCKETS] {
     taken
 }
 
-/// Empty buckets: the last one taken before them, and the first one behind.
+/// A run of empty buckets: the last occupied bucket before it, and the first one after it.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Gap {
     before: u16,
@@ -101,7 +104,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// How many are empty.
+    /// Number of empty buckets.
     fn width(self) -> u16 {
         (self.after - self.before).saturating_sub(1)
     }
@@ -126,7 +129,7 @@ fn widest(taken: &[bool; BUCKETS]) -> [Gap; INTERVALS - 1] {
     gaps
 }
 
-/// The largest value before each gap, and the least one after it.
+/// The largest value before each gap, and the smallest one after it.
 #[inline(always)]
 fn ends<T: Number>(
     values: &[T],
@@ -141,7 +144,7 @@ fn ends<T: Number>(
         for ((gap, most), least) in gaps.iter().zip(&mut most).zip(&mut least) {
             let beside = |number: &u16| (*number == gap.before) | (*number == gap.after);
             if !numbers.iter().fold(false, |any, number| any | beside(number)) {
-                continue; // as mostly
+                continue; // the usual case
             }
             for (numbers, values) in numbers.as_chunks::<LANES>().0.iter().zip(block.as_chunks::<LANES>().0) {
                 for (lane, (number, value)) in numbers.iter().zip(values).enumerate() {

@@ -26,7 +26,7 @@ mod extension;
 mod fill_value;
 mod finals;
 mod grid_meta;
-// Without `own-deflate` zstd frames and pairs of chunks still use parts of it.
+// Without `own-deflate`, zstd frames and pairs of chunks still use parts of it.
 #[cfg_attr(not(feature = "own-deflate"), allow(dead_code))]
 mod inflate;
 #[cfg(not(feature = "own-deflate"))]

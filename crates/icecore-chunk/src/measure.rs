@@ -18,32 +18,33 @@ use crate::measurement::{Figure, Measurement, State};
 use crate::scratch::Scratch;
 use crate::unused_lists::without_unused_lists;
 
-/// Anything that takes longer than this is timed once; shorter things several times, and the least counts: whatever else the
-/// machine does only ever adds. Decoding, which the choice hangs on, is timed more often.
+/// Operations longer than this are timed once. Shorter ones are timed several times and the minimum counts, because
+/// other load only adds time. Decoding is timed more often, because the choice depends on it.
 const ONCE_ENCODED: f64 = 1e-3;
 const ONCE_DECODED: f64 = 5e-3;
 const ENCODINGS: usize = 2;
 const DECODINGS: usize = 6;
-/// The same with nothing beside it.
+/// The same without other load.
 const DECODINGS_ALONE: usize = 20;
-/// lzma stays within 1.3 × of zstd-3 on nearly everything but long repeats, where both leave the others behind.
+/// lzma is within 1.3 × of zstd-3 on nearly all data without long repeats; with long repeats both are far ahead of the
+/// others.
 const FAR: f64 = 1.4;
-/// A budget never ends a measurement before this many blocks.
+/// Minimum number of blocks, whatever the time budget.
 const FEWEST: usize = 3;
 
-/// How far to go.
+/// Limits of a measurement.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Threads that measure side by side; each figure is the CPU time of one of them.
+    /// Number of threads that measure concurrently; each figure is the CPU time of one thread.
     pub threads: usize,
-    /// No further block is begun after this time.
+    /// No block starts after this time.
     pub budget: Duration,
-    /// A candidate that none of these can still take is left out of further blocks.
+    /// A candidate that none of these goals can choose any more is not run on further blocks.
     pub goals: Vec<Goal>,
-    /// Leave out only those that are slow: a report shows the others on every block. Otherwise the quick ones may go after
-    /// two blocks.
+    /// Drop only slow candidates, because a report shows the others on every block. Otherwise fast ones may be dropped
+    /// after two blocks.
     pub prune_slow_only: bool,
-    /// Set it to begin no further candidate, and end with `interrupted`.
+    /// When set, no further candidate starts, and the measurement ends with `interrupted`.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -60,14 +61,14 @@ impl Options {
     }
 }
 
-/// Runs the candidates over the blocks, one block after another, `threads` candidates at a time; several blocks at once
-/// where there are fewer candidates than that.
+/// Runs the candidates on the blocks, one block after another, `threads` candidates at a time; several blocks at once
+/// if there are fewer candidates than threads.
 ///
-/// All that are still in the running were measured on the same blocks. After each block those that are hopeless for
-/// every goal drop out. For `Archive` searches among many lists of codecs come once more at the end, without the lists that no
-/// block took.
+/// All remaining candidates are measured on the same blocks. After each block, candidates without a chance for any goal
+/// are dropped. For `Archive`, candidates with many codec lists are measured again at the end without the lists that no
+/// block used.
 ///
-/// Errors: `Mismatch` for a block that does not hold what its shape and type say, `Interrupted` once it was cancelled.
+/// Errors: `Mismatch` for a block that does not match its shape and type, `Interrupted` after cancellation.
 pub fn measure(
     candidates: &[Candidate],
     blocks: &[Block<'_>],
@@ -110,8 +111,8 @@ pub fn measure(
     Ok(found)
 }
 
-/// A slow candidate without the lists that no block used: stored size and decoding are the same, and the encoding time is
-/// measured on the first block.
+/// A slow candidate without its unused lists: stored size and decoding are the same; the encoding time is measured on
+/// the first block.
 fn lean(
     measured: &Measurement,
     others: &[Measurement],
@@ -141,7 +142,7 @@ struct Run {
 struct Worker {
     scratch: Scratch,
     decoded: Decoded,
-    /// Measured alone on the machine: the measurement is worth repeating.
+    /// Run alone on the machine: the measurement is worth repeating.
     alone: bool,
 }
 
@@ -169,7 +170,7 @@ impl Run {
     }
 }
 
-/// Every live candidate of some classes on some blocks: the slow ones are begun first, so that the threads end together.
+/// Every remaining candidate of some classes on some blocks: slow ones start first, so that the threads end together.
 fn on_blocks(
     runs: &mut [Run],
     blocks: &[Block<'_>],
@@ -194,7 +195,7 @@ fn on_blocks(
     };
     let Some((first, others)) = workers.split_first_mut() else { return };
     std::thread::scope(|scope| {
-        // Where no more threads can be started those that are there do the work.
+        // If no more threads can be started, the existing ones do the work.
         let start = |w| drop(std::thread::Builder::new().spawn_scoped(scope, || work(w)));
         others.iter_mut().for_each(start);
         work(first);
@@ -210,7 +211,7 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     let stored = stored?;
     let Worker { scratch, decoded, alone } = worker;
     let encode = repeated(first, ONCE_ENCODED, ENCODINGS, || block.encode(chain, scratch).map(drop))?;
-    // The first decoding also brings the output's memory in: it is not timed.
+    // The first decoding also faults in the output's memory, so it is not timed.
     gives_back(chain, block, &stored, decoded, scratch)?;
     let (first, result) = timed(|| block.decode(chain, &stored, decoded, scratch));
     result?;
@@ -220,7 +221,7 @@ fn figure(chain: &Chain, block: &Block<'_>, worker: &mut Worker) -> Result<Figur
     Ok(Figure { raw: block.bytes(), stored: stored.len() as u64, encode, decode, first })
 }
 
-/// Decodes a block and compares it with what was encoded, bit for bit.
+/// Decodes a block and compares it with the original, bit for bit.
 pub(crate) fn gives_back(
     chain: &Chain,
     block: &Block<'_>,
@@ -236,7 +237,7 @@ pub(crate) fn gives_back(
     Err(Error::new(ErrorKind::Codec, message))
 }
 
-/// The least of `first` and others, so many times in all, unless it takes longer than `once`.
+/// The minimum of `first` and further runs, `times` in all; no further runs if it takes longer than `once`.
 fn repeated(first: f64, once: f64, times: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut least = first;
     for _ in 1..if first > once { 1 } else { times } {
@@ -247,7 +248,8 @@ fn repeated(first: f64, once: f64, times: usize, mut work: impl FnMut() -> Resul
     Ok(least)
 }
 
-/// Leaves out slow candidates before they are run at all, where a quick relative needs more times the bytes of the best than it
+/// Drops slow candidates before they are run, if their faster relative needs more than the allowed factor times the
+/// bytes of the best candidate, or more than `most`.
 /// may, or than `most`.
 fn spare(runs: &mut [Run], most: f64) {
     let stored: HashMap<String, u64> = runs
@@ -282,7 +284,7 @@ fn prune(runs: &mut [Run], options: &Options) {
     }
 }
 
-/// Less than 50 MB/s to write, or 200 MB/s to read.
+/// Slower than 50 MB/s when writing, or 200 MB/s when reading.
 fn costly(measured: &Measurement) -> bool {
     let raw = measured.raw() as f64;
     measured.candidate.class == CostClass::Slow || measured.encode() > raw / 50e6 || measured.decode() > raw / 200e6

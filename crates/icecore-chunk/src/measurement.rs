@@ -10,16 +10,16 @@ pub struct Figure {
     /// Seconds of CPU time.
     pub encode: f64,
     pub decode: f64,
-    /// Of the stored bytes: the number of the list that it took, where a chain begins with such a choice.
+    /// Of the stored bytes: the number of the list that encoded them, if a chain begins with a choice.
     pub first: u8,
 }
 
-/// What became of a candidate.
+/// Outcome of a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// Measured on every block that was reached.
+    /// Measured on every block of the run.
     Measured,
-    /// Too far behind to go on.
+    /// Dropped, because it was too far behind.
     Pruned,
     /// Rejected a block, or did not reproduce it bit for bit.
     Failed(String),
@@ -42,7 +42,8 @@ impl Measurement {
         self.figures.iter().map(|f| f.raw).sum()
     }
 
-    /// Seconds to encode everything in `figures`, by the median block: one disturbed block does not count.
+    /// Seconds to encode all blocks in `figures`, extrapolated from the median block: a single disturbed block has no
+    /// effect.
     pub fn encode(&self) -> f64 {
         median(self.figures.iter().map(|f| f.encode / f.raw.max(1) as f64)) * self.raw() as f64
     }

@@ -10,27 +10,27 @@ use crate::fill_value::parse_fill;
 use crate::grid_meta::parse_grid;
 use crate::shard::{Shard, sole_sharding};
 
-/// Most dimensions of an array; NumPy has 64 too.
+/// Maximum number of dimensions of an array; NumPy has 64 too.
 const MAX_DIMS: usize = 64;
-/// Largest accepted array, in bytes.
+/// Maximum size of an array, in bytes.
 const MAX_ARRAY: u128 = 1 << 63;
 
-/// What `zarr.json` says about an array.
+/// Content of `zarr.json` of an array.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArrayMeta {
     pub shape: Vec<u64>,
     /// One name or `None` per dimension.
     pub dims: Vec<Option<String>>,
     pub dtype: DType,
-    /// The grid that stored objects are for: shards when sharded.
+    /// The grid of the stored objects: shards if the array is sharded.
     pub grid: ChunkGrid,
     pub shard: Option<Shard>,
     /// One element, native order; for variable-length types the bytes of the string itself.
     pub fill: Vec<u8>,
-    /// Of the unit that is decoded: inner chunks when sharded.
+    /// Codecs of the decoded unit: of inner chunks if the array is sharded.
     pub chain: Chain,
     pub attributes: Value,
-    /// The `codecs` list as it was found.
+    /// The `codecs` list, unchanged.
     pub codecs: Value,
 }
 
@@ -67,7 +67,7 @@ impl ArrayMeta {
 
     /// The grid of the decoded units: of the chunks, or of the inner chunks of all shards.
     ///
-    /// Errors: `Format` where the shards are not whole numbers of inner chunks.
+    /// Errors: `Format` if the shards are not whole numbers of inner chunks.
     pub fn chunk_grid(&self) -> Result<ChunkGrid> {
         let Some(shard) = &self.shard else { return Ok(self.grid.clone()) };
         if shard.chunk.len() != self.grid.axes.len() {
@@ -87,11 +87,11 @@ impl ArrayMeta {
                 return Err(format_error(what));
             }
         }
-        // Shards of whole inner chunks form a regular grid of these, even if the shards differ in length.
+        // Shards of whole inner chunks form a regular grid of inner chunks, even if the shards differ in length.
         ChunkGrid::regular(&self.shape, &shard.chunk)
     }
 
-    /// The largest chunk and shard must be of a size that can be decoded.
+    /// Checks that the largest chunk and shard can be decoded.
     fn check_chunks(&self) -> Result<()> {
         let grid = self.chunk_grid()?;
         grid.len()?;
@@ -106,7 +106,7 @@ impl ArrayMeta {
     }
 }
 
-/// The shape of the largest chunk that can be.
+/// The shape of the largest chunk.
 fn largest(grid: &ChunkGrid) -> Vec<u64> {
     let longest = |axis: &Axis| match axis {
         Axis::Regular { chunk, .. } => *chunk,
@@ -166,7 +166,7 @@ fn check_other_keys(object: &Map<String, Value>) -> Result<()> {
     Ok(())
 }
 
-/// Icechunk finds chunks by their place in the grid: the encoding of keys must only be one that exists.
+/// Icechunk finds chunks by their position in the grid, so the key encoding only has to be a valid one.
 fn check_key_encoding(value: &Value) -> Result<()> {
     match Extension::parse(value, "chunk key encoding")?.name {
         "default" | "v2" => Ok(()),

@@ -5,17 +5,17 @@
 /// takes as many bits as the bytes themselves, and decoding them takes time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MinMatch {
-    /// As the level has it.
+    /// The level's default.
     #[default]
     Usual,
     /// Four bytes.
     Four,
-    /// Five bytes: fewer repetitions, which takes less time to read.
+    /// Five bytes: fewer matches, which decode faster.
     Five,
 }
 
 impl MinMatch {
-    /// What zstd's parameter `minMatch` is set to; 0 is the level's own.
+    /// Value of zstd's parameter `minMatch`; 0 is the level's default.
     pub(crate) fn value(self) -> i32 {
         match self {
             MinMatch::Usual => 0,

@@ -1,8 +1,8 @@
-//! Elements as numbers: one trait over the primitive types, and the way from a data type to them.
+//! Elements as numbers: one trait over the primitive types, and dispatch from a data type to them.
 
 use half::f16;
 
-/// A primitive element. Loading is from bytes of any alignment, in native order.
+/// A primitive element. It is loaded from bytes of any alignment, in native order.
 pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Bytes of an element.
     const SIZE: usize;
@@ -12,11 +12,11 @@ pub trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// The elements of `bytes`; an incomplete element at the end is ignored.
     fn values(bytes: &[u8]) -> impl Iterator<Item = Self> + '_;
     fn float(self) -> f64;
-    /// Exact for whole numbers; a float's whole part, 0 for NaN.
+    /// Exact for integers; the integer part of a float, 0 for NaN.
     fn int(self) -> i128;
     /// The nearest value of the type.
     fn from_int(value: i128) -> Self;
-    /// The nearest value of the type; NaN for NaN if there is one.
+    /// The nearest value of the type; NaN for NaN if the type has one.
     fn from_float(value: f64) -> Self;
     fn is_nan(self) -> bool;
     fn put(self, out: &mut Vec<u8>);

@@ -2,19 +2,19 @@
 
 use std::collections::HashSet;
 
-/// Fewer than this are not enough to see whether chunks disagree.
+/// Minimum number of chunks to see whether chunks differ.
 const FEWEST: u64 = 8;
 /// Every hundredth chunk.
 const SHARE: u64 = 100;
-/// Places of the sequence that are looked at for each chunk that is needed: in small grids several share a chunk.
+/// Positions of the sequence that are tried for each chunk: in small grids several positions fall into the same chunk.
 const PATIENCE: u64 = 8;
 
-/// Chunk numbers of an array with `counts` chunks along its axes, of `chunk_bytes` each, in the order in which they are to
-/// be measured: the first, the last, then others from all over the array. Chunks differ along an axis (land and sea, day
-/// and night), so each beginning of the list is spread evenly along every one.
+/// Chunk numbers of an array with `counts` chunks along its axes, of `chunk_bytes` each, in the order of measurement:
+/// the first, the last, then others from all over the array. Chunks differ along an axis (land and sea, day and night),
+/// so every prefix of the list is spread evenly along every axis.
 ///
-/// At least 8 chunks or one in a hundred, whichever is more; all of them where they fit into `whole` bytes; never more
-/// than fit into `most` bytes (but always two).
+/// At least 8 chunks or one in a hundred, whichever is more; all of them if they fit into `whole` bytes; never more
+/// than fit into `most` bytes (but at least two).
 pub fn sample(counts: &[u64], chunk_bytes: u64, whole: u64, most: u64) -> Vec<u64> {
     let chunks = counts.iter().fold(1u64, |product, count| product.saturating_mul(*count));
     let fit = |bytes: u64| bytes / chunk_bytes.max(1);
@@ -34,7 +34,8 @@ pub fn sample(counts: &[u64], chunk_bytes: u64, whole: u64, most: u64) -> Vec<u6
     picked
 }
 
-/// Roberts' quasirandom sequence R_d (2018) in the grid: along each axis multiples of an irrational number, modulo one.
+/// Roberts' quasirandom sequence R_d (2018) on the grid: along each axis the multiples of an irrational number, modulo
+/// one.
 struct Spread<'a> {
     counts: &'a [u64],
     steps: Vec<f64>,

@@ -1,4 +1,4 @@
-//! State of a decoding thread: buffers and codec contexts, so that no chunk allocates in steady state.
+//! State of a decoding thread: buffers and codec contexts, so that decoding allocates nothing in steady state.
 
 use icecore_grid::Result;
 
@@ -7,13 +7,13 @@ use crate::contexts::{Compressor, Decompressor, Deflater, Inflater};
 use crate::inflate::Pair;
 use crate::min_match::MinMatch;
 
-/// Largest output of an encoder that is kept: beyond it fresh memory costs little beside the work.
+/// Maximum size of an encoder's output that is kept: for larger outputs, fresh memory is cheap relative to the work.
 const MAX_SPARE: usize = 32 << 20;
 
 /// Per-thread working memory. Not shared; cheap to make, worth keeping.
 #[derive(Default)]
 pub struct Scratch {
-    /// What encoders of chunks do from now on.
+    /// Sets the options of encoders from now on.
     pub min_match: MinMatch,
     buffers: Vec<Buffer>,
     spares: Vec<Vec<u8>>,
@@ -35,12 +35,12 @@ impl Scratch {
         spares + self.buffers.iter().map(|b| b.capacity()).sum::<usize>()
     }
 
-    /// Gives memory back when more than `max` bytes are held, for example after one unusually large chunk.
+    /// Frees memory if more than `max` bytes are held, for example after one unusually large chunk.
     pub fn trim(&mut self, max: usize) {
         while self.held() > max && (self.buffers.pop().is_some() || self.spares.pop().is_some()) {}
     }
 
-    /// A buffer out of the pool; `give` it back when done.
+    /// Takes a buffer from the pool; `give` returns it.
     pub(crate) fn take(&mut self) -> Buffer {
         self.buffers.pop().unwrap_or_default()
     }
@@ -49,7 +49,7 @@ impl Scratch {
         self.buffers.push(buffer);
     }
 
-    /// A vector that an encoder may fill; `keep` it when done.
+    /// Takes a vector that an encoder may fill; `keep` returns it.
     pub(crate) fn spare(&mut self) -> Vec<u8> {
         self.spares.pop().unwrap_or_default()
     }

@@ -9,10 +9,10 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_list, config_str};
 use crate::scratch::Scratch;
 
-/// Offset and length of a chunk that is not there.
+/// Offset and length of a missing chunk.
 const MISSING: u64 = u64::MAX;
 
-/// How the chunks of a shard are found.
+/// Location of the chunks in a shard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shard {
     /// Shape of the inner chunks.
@@ -23,7 +23,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Parses a `sharding_indexed` codec; returns the chain of the inner chunks too.
+    /// Parses a `sharding_indexed` codec; also returns the chain of the inner chunks.
     pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result<(Shard, Chain)> {
         let list = |key: &str| ext.get(key).ok_or_else(|| bad_config(ext, key, "a list of codecs"));
         let chunk = config_list(ext, "chunk_shape")?;
@@ -67,7 +67,7 @@ impl Shard {
     ) -> Result<Vec<Option<(u64, u64)>>> {
         let shape = [n_inner as u64, 2];
         let expected = self.index_bytes(n_inner);
-        // Before anything is allocated: the index has exactly this length.
+        // Checked before any allocation: the index has exactly this length.
         if stored.len() != expected {
             return Err(corrupt("shard index", format!("{} bytes, expected {expected}", stored.len())));
         }
@@ -109,7 +109,7 @@ impl Shard {
     }
 }
 
-/// The sharding codec, where it is the only one of the list.
+/// The sharding codec, if it is the only one of the list.
 pub(crate) fn sole_sharding(codecs: &Value) -> Option<Result<Extension<'_>>> {
     match codecs.as_array()?.as_slice() {
         [only] => match Extension::parse(only, "codec") {

@@ -3,25 +3,25 @@
 use crate::intervals::{BLOCK, INTERVALS, alike, intervals};
 use crate::number::Number;
 
-/// A summary of some values. Without a finite value `min`, `max`, `mean` and `rms` mean nothing.
+/// A summary of values. If no value is finite, `min`, `max`, `mean` and `rms` are meaningless.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary<T> {
-    /// Finite values that are not null.
+    /// Number of finite values that are not null.
     pub count: u32,
     pub min: T,
     pub max: T,
     pub mean: f64,
     pub rms: f64,
-    /// Closed, disjoint, ascending; they cover every value that is not null, infinities too. The last one is repeated
-    /// where fewer are needed; see `covers`.
+    /// Closed, disjoint, ascending; together they contain every value that is not null, including infinities. If fewer
+    /// are needed, the last one is repeated; see `covers`.
     pub intervals: [(T, T); INTERVALS],
-    /// Whether there is any value that is not null, so that the intervals mean something.
+    /// Whether any value is not null, so that the intervals are valid.
     pub covers: bool,
 }
 
 /// Summarises elements; NaN and `nulls` are left out.
 pub fn summarise<T: Number>(bytes: &[u8], nulls: &[T]) -> Summary<T> {
-    // Aligned, and of a known length for the loops below; a zone fits the nearest cache.
+    // Aligned and of constant length for the loops below; a zone fits the first-level cache.
     let values: Vec<T> = T::values(bytes).collect();
     #[cfg(target_arch = "x86_64")]
     if crate::cpu_features::has_avx2() {
@@ -31,7 +31,7 @@ pub fn summarise<T: Number>(bytes: &[u8], nulls: &[T]) -> Summary<T> {
     of(&values, nulls)
 }
 
-/// The same in twice as wide vectors.
+/// The same, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn wide<T: Number>(values: &[T], nulls: &[T]) -> Summary<T> {
@@ -43,14 +43,14 @@ fn of<T: Number>(values: &[T], nulls: &[T]) -> Summary<T> {
     clean(values, nulls).unwrap_or_else(|| careful(values, nulls))
 }
 
-/// Side by side, so that the processor's vector units can be used and sums don't wait for each other.
+/// Number of independent sums, so that vector units can be used and sums don't wait for each other.
 const LANES: usize = 8;
 
-/// The fast way, for zones in which every value counts; None if some may not.
+/// The fast path, for zones in which every value counts; None if some may not.
 #[inline(always)]
 fn clean<T: Number>(values: &[T], nulls: &[T]) -> Option<Summary<T>> {
     let first = *values.first()?;
-    // To the end in any case, so that several are compared at once.
+    // Without early exit, so that several values are compared at once.
     if nulls.iter().any(|null| values.iter().fold(false, |any, v| any | (v == null))) {
         return None;
     }
@@ -81,7 +81,7 @@ fn clean<T: Number>(values: &[T], nulls: &[T]) -> Option<Summary<T>> {
     }
     let (sum, squares) = (repeated.0 + sum.iter().sum::<f64>(), repeated.1 + squares.iter().sum::<f64>());
     if !squares.is_finite() {
-        return None; // NaN or infinity among the values (or only in their squares: the careful way finds out)
+        return None; // NaN or infinity among the values, or only in their squares: the slow path decides
     }
     let low = low.into_iter().fold(first, |a, b| if b < a { b } else { a });
     let high = high.into_iter().fold(first, |a, b| if b > a { b } else { a });

@@ -1,4 +1,4 @@
-//! Faster search over many codec lists: leave out lists that no chunk used.
+//! Faster search over many codec lists: omit lists that no chunk used.
 
 use serde_json::Value;
 
@@ -7,8 +7,8 @@ use crate::measurement::Measurement;
 
 const PREDICT: &str = "icecore.predict";
 
-/// What was measured with the lists alone that its blocks took, and the first, which tells good predictions from others. `None`
-/// where all were taken, or there is no choice of lists.
+/// The candidate reduced to the lists that its blocks used, and the first one, which distinguishes good predictions
+/// from others. `None` if all were used, or the candidate has no choice of lists.
 pub(crate) fn without_unused_lists(measured: &Measurement) -> Option<Candidate> {
     let mut codecs = measured.candidate.codecs.clone();
     let first = codecs.get_mut(0).filter(|codec| codec["name"] == PREDICT)?;
@@ -27,7 +27,7 @@ pub(crate) fn without_unused_lists(measured: &Measurement) -> Option<Candidate> 
     Some(Candidate { label, codecs, ..measured.candidate.clone() })
 }
 
-/// What other candidates call such a list.
+/// Label of such a list in other candidates.
 fn name(list: &Value) -> String {
     let codecs = list.as_array().map_or(&[] as &[Value], Vec::as_slice);
     codecs.iter().filter_map(part).collect::<Vec<_>>().join("+")

@@ -13,9 +13,9 @@ const MAX_BLOB: usize = u32::MAX as usize;
 pub type Places = Vec<(u32, u32)>;
 
 impl Chain {
-    /// Decodes a chunk of strings or byte strings: a blob, and per element in C order its offset and length in the blob.
+    /// Decodes a chunk of strings or byte strings: a blob, and the offset and length of each element in it, in C order.
     ///
-    /// Errors: `Corrupt` for damaged data, for another number of elements than `shape` has, and for strings that are not
+    /// Errors: `Corrupt` for damaged data, a number of elements that does not match `shape`, and strings that are not
     /// UTF-8.
     pub fn decode_vlen(&self, stored: &[u8], shape: &[u64], scratch: &mut Scratch) -> Result<(Vec<u8>, Places)> {
         let Serializer::Vlen { utf8 } = self.serializer else {
@@ -69,7 +69,7 @@ impl Chain {
     }
 }
 
-/// Where the elements are.
+/// Positions of the elements.
 fn places(blob: &[u8], count: usize, utf8: bool) -> Result<Places> {
     let name = if utf8 { "vlen-utf8" } else { "vlen-bytes" };
     let word = |at: usize| blob.get(at..).and_then(|b| b.first_chunk::<4>()).map(|b| u32::from_le_bytes(*b) as usize);
@@ -77,7 +77,7 @@ fn places(blob: &[u8], count: usize, utf8: bool) -> Result<Places> {
         return Err(corrupt(name, format!("{} decoded bytes; at most {MAX_BLOB} are read", blob.len())));
     }
     let found = word(0).ok_or_else(|| corrupt(name, "the data end before the number of elements"))?;
-    // Every element takes 4 bytes at least: this bounds what the list below allocates.
+    // Every element takes at least 4 bytes, which limits the allocation below.
     if found != count || count > blob.len() / 4 {
         return Err(corrupt(name, format!("{found} elements in {} bytes, expected {count}", blob.len())));
     }

@@ -1,4 +1,4 @@
-//! In steady state decoding a chunk allocates nothing: everything is kept in `Scratch`.
+//! Decoding allocates nothing in steady state: all memory is kept in `Scratch`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,7 +12,7 @@ use serde_json::json;
 struct Counting;
 
 thread_local! {
-    // Of each thread: what the test harness does beside the test is not the decoder's.
+    // Counted per thread, because the test harness allocates beside the test.
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 

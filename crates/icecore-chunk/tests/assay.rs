@@ -1,4 +1,4 @@
-//! Candidates on blocks of every kind: what suits a type, what comes back, what is left out.
+//! Candidates on blocks of every kind: which ones suit a type, which reproduce the data, which are dropped.
 
 #![allow(clippy::unwrap_used)]
 
@@ -40,7 +40,7 @@ fn run(dtype: &DType, block: &Block<'_>, portable: bool) -> Vec<Measurement> {
     measured
 }
 
-/// Bytes that look like nothing in particular.
+/// Bytes without structure.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 7u64;
     let step = |_| {
@@ -50,7 +50,7 @@ fn noise(len: usize) -> Vec<u8> {
     (0..len).map(step).collect()
 }
 
-/// Complex numbers whose parts are alike along the axis but not with each other.
+/// Complex numbers whose parts vary smoothly along the axis but differ from each other.
 #[test]
 fn the_parts_of_complex_numbers_are_told_apart() {
     let parts = (0..20_000).map(|i| f64::from(i) * 1e-3);
@@ -208,7 +208,7 @@ fn the_hopeless_leave_early_and_all_others_see_the_same_blocks() {
     assert!(least.stored <= best);
 }
 
-/// A search among many lists of codecs is offered again without those that no block took: shorter by no byte, written sooner.
+/// A candidate with many codec lists is offered again without the unused ones: same size, encoded sooner.
 #[test]
 fn lists_that_no_block_takes_are_left_out() {
     let days: Vec<u8> = noise(6 * 1024 * 4);

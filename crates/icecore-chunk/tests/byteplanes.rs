@@ -1,4 +1,4 @@
-//! `icecore.byteplanes`: every bit pattern comes back, and lies are refused.
+//! `icecore.byteplanes`: every bit pattern is reproduced, and invalid input is rejected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -25,7 +25,7 @@ fn codecs(planes: Vec<Value>, fill: &str) -> Value {
     json!([{"name": "icecore.byteplanes", "configuration": {"planes": planes, "fill": fill}}])
 }
 
-/// Planes of these widths; wide ones shuffled, single bytes plain or packed.
+/// Planes of these widths; wide ones shuffled, single-byte ones raw or compressed.
 fn split(widths: &[usize]) -> Value {
     let list = widths.iter().map(|width| match width {
         1 => plane(1, json!([{"name": "bytes"}, zstd(), "crc32c"])),
@@ -92,7 +92,7 @@ fn any_wanted_range_is_right() {
     }
 }
 
-/// Noise is stored as it is, what repeats is compressed.
+/// Noise is stored raw, repetitive data is compressed.
 #[test]
 fn each_plane_is_raw_or_packed() {
     let mut noise = Noise::new(3);
@@ -132,7 +132,7 @@ fn lies_are_corrupt() {
             refused(&bad, format!("bit {bit} of byte {at}"));
         }
     }
-    // A table with a right checksum and wrong lengths.
+    // A table with a valid checksum and wrong lengths.
     for length in [0u64, 3, 7, 9, 1 << 20, u64::MAX / 2, u64::MAX] {
         for entry in 0..3 {
             let mut bad = stored.clone();
@@ -175,7 +175,7 @@ fn configurations_that_cannot_be() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Any bits at all: NaN payloads, subnormals, negative zero.
+    /// Random bits: NaN payloads, subnormals, negative zero.
     #[test]
     fn any_bits_come_back(which in 0usize..3, choice in 0usize..5, words in prop::collection::vec(any::<u64>(), 0..300), mask in any::<u64>()) {
         let dtype = [DType::Float16, DType::Float32, DType::Float64][which].clone();

@@ -117,7 +117,7 @@ fn numbers_become_narrower_floats() {
     assert_eq!(half(65_535.0, "towards-zero", None).unwrap(), 65_504.0);
     assert_eq!(half(-65_520.0, "nearest-even", Some("clamp")).unwrap(), f64::NEG_INFINITY);
     assert!(half(65_520.0, "nearest-even", None).is_err() && half(65_536.0, "towards-zero", None).is_err());
-    // Rounded once: by way of a float32 it would become 1 + 2⁻¹⁰ · 2.
+    // Rounded once: rounding to float32 first would give 1 + 2⁻¹⁰ · 2.
     assert_eq!(half(1.0 + 3.0 / 2048.0 - 1e-12, "nearest-even", None).unwrap(), 1.0 + 1.0 / 1024.0);
     assert_eq!(half(-1e-30, "towards-negative", None).unwrap(), -f16::MIN_POSITIVE_SUBNORMAL.to_f64());
 }
@@ -131,7 +131,7 @@ fn mapped_scalars_come_first_both_ways() {
     let stored = encoded(&list, &DType::Float32, &values).unwrap();
     assert_eq!(stored, [0, 7, 255]);
     assert_eq!(decoded(&list, &DType::Float32, &stored, 3).unwrap(), values);
-    // Zero is not a valid value of this array: its fill value would be stored as a number that means NaN.
+    // Zero is not a valid value of this array: it would be stored as a number that means NaN.
     let list = json!([codec("cast_value", json!({"data_type": "uint8", "out_of_range": "wrap"})), little()]);
     let error = Chain::parse(&list, &DType::Float32, &f32::NAN.to_le_bytes()).unwrap_err();
     assert!(error.kind == ErrorKind::Format && error.message.contains("fill value"), "{error:?}");
@@ -227,7 +227,7 @@ fn fixed_scale_offset_computes_as_numpy_does() {
     let expected = raw!(f64: 69.0 / 10.0 + 273.15, 273.15, -42.0 / 10.0 + 273.15);
     assert_eq!(decoded(&kelvin, &DType::Float64, &stored, 3).unwrap(), expected);
     refused(encoded(&kelvin, &DType::Float64, &raw!(f64: 1e9)), ErrorKind::Codec, "element 0");
-    // integers are divided as float64, and cut off
+    // integers are divided in float64 and truncated
     let tenths = list(json!({"offset": -5, "scale": 0.1, "dtype": "<i4"}));
     let back = decoded(&tenths, &DType::Int32, &raw!(i32: 1, -3, 7), 3).unwrap();
     assert_eq!(back, raw!(i32: (1.0f64 / 0.1 - 5.0) as i32, (-3.0f64 / 0.1 - 5.0) as i32, (7.0f64 / 0.1 - 5.0) as i32));
@@ -252,8 +252,8 @@ fn fixed_scale_offset_computes_as_numpy_does() {
     }
 }
 
-/// What numcodecs makes of `[1, 5, -2]` whatever order its types are named in, as long as `astype` is: the codec `bytes` says
-/// how elements lie. Without it zarr-python swaps their bytes.
+/// numcodecs' encoding of `[1, 5, -2]` for any byte order in the types' names, if `astype` is given: the codec `bytes`
+/// determines the stored order. Without `astype` zarr-python swaps the bytes.
 #[test]
 fn numcodecs_types_of_either_byte_order() {
     let big = json!({"name": "bytes", "configuration": {"endian": "big"}});

@@ -1,4 +1,4 @@
-//! Damaged chunks: every byte changed, every length cut. The right data or an error, never a panic.
+//! Damaged chunks: every byte changed, every length truncated. The result is the right data or an error, never a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -8,7 +8,7 @@ use flate2::{Decompress, FlushDecompress};
 use icecore_chunk::{ArrayMeta, Chain, DType, Scratch};
 use serde_json::json;
 
-/// What a damaged chunk may do: fail with a kind, or decode to something of the right length.
+/// Allowed results for a damaged chunk: an error with a kind, or data of the right length.
 fn meet(case: &Golden, meta: &ArrayMeta, stored: &[u8], out: &mut [u8], scratch: &mut Scratch) -> bool {
     let whole = (0, out.len() as u64);
     match meta.chain.decode(stored, &case.shape(), whole, out, scratch) {
@@ -21,7 +21,7 @@ fn meet(case: &Golden, meta: &ArrayMeta, stored: &[u8], out: &mut [u8], scratch:
     }
 }
 
-/// Codecs whose checksum covers all data: damage never passes unseen.
+/// Codecs whose checksum covers all data: damage is always detected.
 fn protected(name: &str) -> bool {
     let checked = ["gzip", "zlib", "crc32", "adler32", "fletcher", "zstd_checksum", "bz2"];
     checked.iter().any(|part| name.contains(part)) && !name.contains("blosc")
@@ -51,7 +51,7 @@ fn every_byte_changed() {
         let mut out = vec![0; expected.len()];
         let mut stored = case.stored.clone();
         let mut noise = Noise::new(stored.len() as u64);
-        // The longer ones by sample: every byte of the beginning, where the headers are, and some of the rest.
+        // Longer chunks are sampled: every byte of the beginning, where the headers are, and some of the rest.
         let step = (stored.len() / 700).max(1);
         for at in (0..stored.len().min(80)).chain((80..stored.len()).step_by(step)) {
             for change in [1 << noise.below(8), 0xff, (noise.next() as u8).max(1)] {
@@ -111,7 +111,7 @@ fn partial_decoding_of_damaged_chunks_stays_safe() {
             stored[at] ^= change;
             let lo = noise.below(n);
             let hi = lo + noise.below(n - lo + 1);
-            // No panic is all that is asked for.
+            // The only requirement is that nothing panics.
             let _ = meta.chain.decode(&stored, &case.shape(), (lo as u64, hi as u64), &mut out, &mut scratch);
             stored[at] ^= change;
         }
@@ -138,7 +138,7 @@ fn every_head_of_a_zlib_stream_is_judged_as_by_zlib() {
     for cut in 0..stored.len() {
         assert!(chain.decode(&stored[..cut], &[100], (0, 100), &mut out, &mut scratch).is_err(), "cut to {cut}");
     }
-    stored.extend([1, 2, 3]); // bytes behind the stream don't count
+    stored.extend([1, 2, 3]); // bytes after the stream are ignored
     chain.decode(&stored, &[100], (0, 100), &mut out, &mut scratch).unwrap();
     assert_eq!(out, raw);
 }

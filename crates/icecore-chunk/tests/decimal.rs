@@ -1,4 +1,4 @@
-//! `icecore.decimal`: floats through integers and back, or refused.
+//! `icecore.decimal`: floats through integers and back, or rejected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -56,7 +56,7 @@ fn every_size_scale_and_order_of_axes() {
                 ] {
                     let shape = [5u64, 6, 7];
                     let whole = there_and_back(&list, &dtype, &raw, &shape);
-                    // 22 decimals of a float32 underflow where k is small: two k share a value there, or none has it.
+                    // 22 decimals of a float32 underflow for small k: two k share a value, or none has it.
                     assert!(whole.is_ok() || dtype == DType::Float32 && scale == 22, "{list}: {whole:?}");
                 }
                 let list = json!([codec, bytes()]);

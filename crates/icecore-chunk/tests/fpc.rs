@@ -1,4 +1,4 @@
-//! `icecore.fpc`: any bits come back, along any axis; damage is `corrupt`.
+//! `icecore.fpc`: any bits are reproduced, along any axis; damage is `corrupt`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Chunks that zarr-python, numcodecs and the HDF5 plugins stored decode to the data that they were made of.
+//! Chunks that zarr-python, numcodecs and the HDF5 plugins stored decode to their original data.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::{Golden, golden, golden_text, sample, strings};
 use icecore_chunk::{ArrayMeta, Scratch};
 
-/// Decodes a golden chunk, or all chunks of a golden shard put together.
+/// Decodes a golden chunk, or assembles all chunks of a golden shard.
 fn decode(case: &Golden) -> Vec<u8> {
     let meta = ArrayMeta::parse(&case.document()).unwrap_or_else(|e| panic!("{}: {e:?}", case.name));
     let mut scratch = Scratch::new();
@@ -37,7 +37,7 @@ fn decode(case: &Golden) -> Vec<u8> {
     out
 }
 
-/// Puts a 2-D chunk where it belongs.
+/// Copies a 2-D chunk to its position.
 fn place(chunk: &[u8], shape: &[u64], coords: &[u64], whole: &[u64], size: usize, out: &mut [u8]) {
     let width = shape[1] as usize * size;
     for row in 0..shape[0] {
@@ -69,7 +69,7 @@ fn foreign_strings_decode() {
     assert_eq!(seen, 3);
 }
 
-/// Only the bytes that are wanted have to be right; all combinations of ends near block and element borders are.
+/// Only the wanted bytes have to be correct; tests all combinations of bounds near block and element borders.
 #[test]
 fn any_wanted_range_is_right() {
     for case in golden().iter().filter(|case| !case.dtype().is_vlen() && !case.name.starts_with("shard")) {
@@ -108,7 +108,7 @@ fn metadata_of_zarr_python_is_understood() {
     }
 }
 
-/// Decoders stop when they have what is wanted: an end that is cut off does not disturb them.
+/// Decoders stop after the wanted bytes: a truncated end has no effect.
 #[test]
 fn the_end_is_not_needed_for_the_beginning() {
     let stops = ["zstd_wide", "lz4", "blosc_lz4_shuffle", "blosc_zstd_bitshuffle", "h5_lz4", "h5_bitshuffle_8_none"];
@@ -122,7 +122,7 @@ fn the_end_is_not_needed_for_the_beginning() {
         let mut scratch = Scratch::new();
         let enough = expected.len() / 8;
         let end = stored.len() - 3..;
-        // Blosc and the HDF5 filters state lengths in front, which must agree: the end is spoilt, not cut.
+        // Blosc and the HDF5 filters record lengths in their headers, so the end is overwritten instead of truncated.
         if name == "zstd_wide" {
             stored.truncate(end.start)
         } else {

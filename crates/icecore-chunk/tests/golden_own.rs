@@ -1,7 +1,7 @@
-//! Chunks of our own codecs as earlier versions stored them: what was written once is read for ever.
+//! Chunks of our own codecs, stored by earlier versions: they must stay readable for ever.
 //!
-//! A new codec adds its cases to `cases()` and runs `cargo test -p icecore-chunk --test golden_own -- --ignored`, which
-//! writes the files that are not there yet and never changes one.
+//! To add a codec, add its cases to `cases()` and run `cargo test -p icecore-chunk --test golden_own -- --ignored`,
+//! which writes the missing files and never changes an existing one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 const SHAPE: [u64; 2] = [20, 31];
 
-/// The data of a case: by formula, and for floats with every kind of number that is not normal. Cases named `_few` have
-/// few different values, those named `_gaps` one value in the last columns, those named `_finite` normal numbers only.
+/// The data of a case: by formula, with every kind of non-normal number for floats. Cases named `_few` have few
+/// different values, those named `_gaps` one value in the last columns, those named `_finite` normal numbers only.
 fn data(name: &str, dtype: &DType) -> Vec<u8> {
     let (count, size) = ((SHAPE[0] * SHAPE[1]) as usize, dtype.size());
     let mut raw = sample(dtype, count);
@@ -33,7 +33,7 @@ fn data(name: &str, dtype: &DType) -> Vec<u8> {
         _ => &[],
     };
     for (slot, bits) in raw.chunks_mut(dtype.size()).step_by(7).zip(odd) {
-        slot.copy_from_slice(&bits.to_ne_bytes()[..dtype.size()]); // the files were written where the low byte is first
+        slot.copy_from_slice(&bits.to_ne_bytes()[..dtype.size()]); // the files were written on a little-endian machine
     }
     raw
 }
@@ -47,7 +47,7 @@ fn byteplanes(widths: &[usize], fill: &str) -> Value {
     json!([{"name": "icecore.byteplanes", "configuration": {"planes": planes, "fill": fill}}])
 }
 
-/// The residuals of one mode through pco, which takes them signed, or through zstd, which takes them folded.
+/// The residuals of one mode through pco, which receives them signed, or through zstd, which receives them folded.
 fn predict(mode: Value, pco: bool) -> Value {
     let zstd = json!([
         {"name": "bytes", "configuration": {"endian": "little"}},

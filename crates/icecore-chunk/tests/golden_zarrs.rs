@@ -1,5 +1,5 @@
-//! `packbits`, `reshape`, `zarrs.squeeze` and shards inside chunks: chunks that zarrs stored, and what their definitions
-//! ask for beyond it.
+//! `packbits`, `reshape`, `zarrs.squeeze` and shards inside chunks: chunks that zarrs stored, and cases that their
+//! definitions require beyond it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -73,7 +73,7 @@ fn damaged_chunks_are_errors_or_decode() {
     }
 }
 
-/// The definition extends the sign over the whole number; zarrs 0.23 does so within one byte.
+/// The definition extends the sign over the whole number; zarrs 0.23 extends it within one byte.
 #[test]
 fn packed_bits_by_their_definition() {
     let mut scratch = Scratch::new();
@@ -102,7 +102,7 @@ fn packed_bits_by_their_definition() {
     }
 }
 
-/// A padding byte is optional where all bits of a number are kept: zarrs leaves it out, the definition asks for it.
+/// A padding byte is optional if all bits of a number are kept: zarrs omits it, the definition requires it.
 #[test]
 fn padding_of_whole_numbers() {
     let mut scratch = Scratch::new();

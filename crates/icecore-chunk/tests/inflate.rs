@@ -1,5 +1,5 @@
-//! Streams inflated in pieces: the same bytes as zlib's descendant makes of them, and the same judgement of damaged ones. Two
-//! chunks at once: as each alone.
+//! Streams inflated in pieces: the same bytes as zlib-rs, and the same verdict on damaged streams. Two chunks at once:
+//! the same as each alone.
 #![allow(clippy::unwrap_used)]
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
-/// A stream of `text`; a new block begins behind each of `parts` bytes.
+/// A stream of `text`; a new block begins after each of `parts` bytes.
 fn deflated(text: &[u8], level: u32, parts: usize) -> Vec<u8> {
     compressed(text, level, parts, false)
 }
 
-/// The same, as `zlib` frames it or bare.
+/// The same, with zlib's framing or without.
 fn compressed(text: &[u8], level: u32, parts: usize, zlib: bool) -> Vec<u8> {
     let mut made = Vec::with_capacity(2 * text.len() + 1000 + 20 * text.len() / parts.max(1));
     let mut stream = Compress::new(Compression::new(level), zlib);
@@ -29,7 +29,7 @@ fn compressed(text: &[u8], level: u32, parts: usize, zlib: bool) -> Vec<u8> {
     made
 }
 
-/// What becomes of a stream in pieces of these lengths (again and again): what was written, how much was taken, how it ended.
+/// Inflates a stream in pieces of these lengths, repeated: the output, the number of bytes read, the result.
 fn inflated(stored: &[u8], pieces: &[usize], rooms: &[usize], most: usize) -> (Vec<u8>, usize, Option<bool>) {
     let mut stream = Inflate::default();
     let (mut text, mut at, mut turn) = (Vec::new(), 0, 0);
@@ -47,7 +47,7 @@ fn inflated(stored: &[u8], pieces: &[usize], rooms: &[usize], most: usize) -> (V
     }
 }
 
-/// The same by zlib-rs, at once.
+/// The same with zlib-rs, in one piece.
 fn by_zlib(stored: &[u8], most: usize) -> (Vec<u8>, usize, Option<bool>) {
     let mut stream = Decompress::new(false);
     let mut text = vec![0; most];
@@ -57,7 +57,7 @@ fn by_zlib(stored: &[u8], most: usize) -> (Vec<u8>, usize, Option<bool>) {
     (text, stream.total_in() as usize, ended)
 }
 
-/// Text with repetitions near and far, runs and noise.
+/// Text with near and far matches, runs and noise.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..600),
@@ -77,7 +77,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
         for (part, again) in parts {
             text.extend(&part);
             if again {
-                text.extend_from_within(..text.len().min(33_000)); // around the farthest that is allowed
+                text.extend_from_within(..text.len().min(33_000)); // around the maximum distance
             }
         }
         text
@@ -135,12 +135,13 @@ fn judged_alike(stored: &[u8], pieces: &[usize], rooms: &[usize]) -> std::result
     let (found, taken, ended) = inflated(stored, pieces, rooms, MOST);
     let (other, other_taken, other_ended) = by_zlib(stored, MOST);
     if found.len() < MOST && other.len() < MOST && ended != other_ended {
-        // One knows already that no bits behind the end will do, which the other still waits for: it must be right.
+        // One decoder may already know that no bits after the end are valid while the other still waits: then it must
+        // be right.
         prop_assert!(ended != Some(true) && other_ended != Some(true), "{ended:?} and {other_ended:?} by zlib");
         let longer = [stored, &[0; 1000]].concat();
         prop_assert_eq!((inflated(&longer, pieces, rooms, MOST).2, by_zlib(&longer, MOST).2), (None, None));
     }
-    // How far they came before an error depends on how they look ahead.
+    // Progress before an error depends on the look-ahead.
     let common = found.len().min(other.len());
     prop_assert!(found[..common] == other[..common]);
     if ended == Some(true) && other_ended == Some(true) {
@@ -149,7 +150,7 @@ fn judged_alike(stored: &[u8], pieces: &[usize], rooms: &[usize]) -> std::result
     Ok(())
 }
 
-/// A block whose lengths of codes are complete themselves, and anything behind: the lengths 0 to 7 in three bits each.
+/// A block with a complete code-length code, followed by random data: the lengths 0 to 7 in three bits each.
 fn blocks() -> impl Strategy<Value = Vec<u8>> {
     let lengths = prop::collection::vec(0..8u64, 258..316);
     (0..30u64, 0..30u64, lengths, prop::collection::vec(any::<u8>(), 0..60)).prop_map(
@@ -160,11 +161,11 @@ fn blocks() -> impl Strategy<Value = Vec<u8>> {
             put(literals, 5);
             put(distances, 5);
             put(15, 4);
-            // In the order of RFC 1951: the symbols 0 to 7 have three bits each, all others none.
+            // In the order of RFC 1951: the symbols 0 to 7 have codes of three bits, all others none.
             [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
                 .iter()
                 .for_each(|s| put(if *s < 8 { 3 } else { 0 }, 3));
-            // Long codes for most, so that there is room for all of them; the numbers are read from their first bit on.
+            // Long codes for most symbols, so that all of them fit; codes are read from their first bit on.
             for length in lengths {
                 let length: u64 = if length < 5 { 0 } else { length };
                 (0..3).rev().for_each(|i| put(length >> i, 1));
@@ -177,13 +178,13 @@ fn blocks() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn one_distance_alone_needs_one_bit() {
-    // A run: its only distance has a code of one bit, which is less than all (RFC 1951, 3.2.7).
+    // A run: its only distance has a code of one bit, which is incomplete but allowed (RFC 1951, 3.2.7).
     let text = vec![b'x'; 100_000];
     let stored = deflated(&text, 9, usize::MAX);
     assert_eq!(inflated(&stored, &[7], &[999], usize::MAX).0, text);
 }
 
-/// A fixed block: a length of 13, and the distance 30, which there is none of and whose five bits end the input.
+/// A fixed block: a length of 13, and the invalid distance code 30, whose five bits end the input.
 #[test]
 fn a_code_that_means_nothing_waits_for_no_more_bits() {
     assert_eq!(inflated(&[0x43, 0x79], &[1 << 20], &[100], 100).2, None);
@@ -252,7 +253,7 @@ fn chunks() -> impl Strategy<Value = Chunk> {
 impl Chunk {
     fn stored(&self, chain: &Chain) -> Vec<u8> {
         let mut stored = match self.chain {
-            // As it would be stored by others: with many blocks.
+            // As other programs store it: with many blocks.
             0 => compressed(&self.text, self.level, self.parts, true),
             _ => chain.encode(&self.text, &[self.text.len() as u64 / 2], &mut Scratch::new()).unwrap(),
         };
@@ -284,7 +285,7 @@ proptest! {
                 prop_assert_eq!(one.to_string(), other.to_string());
             } else {
                 let whole = alone.len();
-                // Whole elements, of two bytes; where nothing is wanted nothing need be there, not even a half of one.
+                // Whole elements of two bytes; outside the wanted range the input may be missing, even half an element.
                 let (start, end) = chunk.wanted;
                 let wanted = (start as usize / 2 * 2).min(whole)..(end as usize).min(whole);
                 let wanted = if start < end { wanted } else { 0..0 };

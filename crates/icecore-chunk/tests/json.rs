@@ -1,5 +1,5 @@
-//! What icecore relies on in JSON documents, whichever crates share its build: a dependency once brought these features
-//! along, and values changed when it went.
+//! Properties of JSON documents that icecore relies on, whichever crates share its build: a dependency once enabled
+//! these features for us, and values changed when it was removed.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::Value;

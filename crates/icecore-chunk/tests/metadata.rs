@@ -1,4 +1,5 @@
-//! Array metadata: what is accepted, what is refused and how it is named, and that nothing can bring the parser down.
+//! Array metadata: which documents are accepted, which are rejected and with which message, and that the parser never
+//! panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -60,7 +61,7 @@ fn rectilinear_grids() {
     assert_eq!(meta.grid.counts(), [5, 3]);
     assert_eq!(meta.grid.axes[0], Axis::Rectilinear { len: 10, bounds: vec![0, 3, 7, 8, 9, 10] });
     assert_eq!(meta.grid.axes[1], Axis::Regular { len: 20, chunk: 8 });
-    // A run that no memory could list.
+    // A run too long to list in memory.
     assert!(with(&[("chunk_grid", grid(json!([[[1, 1u64 << 60]], 8])))]).is_ok());
     for bad in [
         json!([[3, 4]]),
@@ -106,7 +107,7 @@ fn what_must_be_understood_is_named() {
     assert_eq!(with(&[("codecs", optional)]).unwrap().chain.names(), ["bytes", "crc32c"]);
 }
 
-/// A key that says how a chunk was made is not read over: the chunk would come out wrong, or not at all.
+/// An unknown key about a chunk's encoding is rejected: ignoring it would give wrong data or none.
 #[test]
 fn our_codecs_take_no_key_that_they_do_not_know() {
     let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
@@ -251,7 +252,7 @@ fn fill_values_in_all_forms() {
     assert!(fill(old, json!({"a": "x"})).is_err());
 }
 
-/// Any JSON at all, small and nasty.
+/// Random JSON, small and hostile.
 fn any_json() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "bytes",

@@ -1,6 +1,7 @@
-//! Valid chunks of every codec, changed at random: the right data or an error, whatever part is wanted; never a panic.
+//! Valid chunks of every codec, mutated at random: the right data or an error, for any wanted range; never a panic.
 //!
-//! `ICECORE_MUTATIONS=300 ICECORE_SEED=7 cargo test -p icecore-chunk --test mutated` goes on for 300 seconds with other numbers.
+//! `ICECORE_MUTATIONS=300 ICECORE_SEED=7 cargo test -p icecore-chunk --test mutated` runs for 300 seconds with another
+//! seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,7 +13,7 @@ use common::{Noise, golden, golden_own, sample};
 use icecore_chunk::{ArrayMeta, Chain, DType, Scratch, candidates};
 use serde_json::{Value, json};
 
-/// A chunk as it should be.
+/// A valid chunk.
 struct Seed {
     name: String,
     chain: Chain,
@@ -21,7 +22,7 @@ struct Seed {
     stored: Vec<u8>,
 }
 
-/// Numbers that sit at the edges of what a length, an offset or a count may be.
+/// Boundary values of lengths, offsets and counts.
 const EDGES: [u64; 12] =
     [0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 32, i64::MAX as u64, u64::MAX];
 
@@ -29,7 +30,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Elements with a pattern, all alike, without pattern, or few.
+/// Elements with a pattern, all equal, random, or of few values.
 fn data(dtype: &DType, count: usize, kind: usize) -> Vec<u8> {
     let raw = sample(dtype, count);
     let size = dtype.size();
@@ -42,7 +43,7 @@ fn data(dtype: &DType, count: usize, kind: usize) -> Vec<u8> {
     }
 }
 
-/// The chain without the checksum at its end, which would catch all that is tried here.
+/// The chain without its final checksum, which would detect every mutation.
 fn bare(codecs: &Value) -> Value {
     let list = codecs.as_array().unwrap().iter().filter(|codec| codec["name"] != "crc32c");
     Value::Array(list.cloned().collect())
@@ -83,10 +84,11 @@ fn kept() -> Vec<Seed> {
     parsed.collect()
 }
 
-/// Changes some bytes: single bits, whole bytes, lengths, cuts, doubled and moved parts, parts of another chunk.
+/// Changes some bytes: single bits, whole bytes, lengths, truncation, duplicated and moved parts, parts of another
+/// chunk.
 fn mutate(stored: &mut Vec<u8>, other: &[u8], noise: &mut Noise) {
     for _ in 0..=noise.below(3) {
-        // Headers and tables stand at the beginning.
+        // Headers and tables are at the beginning.
         let len = if noise.below(2) == 0 { stored.len().min(64) } else { stored.len() };
         let at = noise.below(len);
         match noise.below(9) {
@@ -115,7 +117,7 @@ fn mutate(stored: &mut Vec<u8>, other: &[u8], noise: &mut Noise) {
     }
 }
 
-/// Decodes all of it and a part; both are the same where the whole is fine.
+/// Decodes the whole and a part; both must agree if the whole is valid.
 fn decode(seed: &Seed, stored: &[u8], noise: &mut Noise, scratch: &mut Scratch) {
     let len = seed.shape.iter().product::<u64>() as usize * seed.size;
     let (lo, hi) = (noise.below(len + 1), noise.below(len + 1));
@@ -123,11 +125,12 @@ fn decode(seed: &Seed, stored: &[u8], noise: &mut Noise, scratch: &mut Scratch) 
     let (mut whole, mut part) = (vec![0; len], vec![1; len]);
     let all = seed.chain.decode(stored, &seed.shape, (0, len as u64), &mut whole, scratch);
     let some = seed.chain.decode(stored, &seed.shape, (lo as u64, hi as u64), &mut part, scratch);
-    // LZ4 takes a distance of zero, which no encoder writes, for "leave what is there", and can't tell what was damaged anyway.
+    // For LZ4 a distance of zero, which no encoder writes, means "leave the output unchanged"; it cannot detect damage
+    // anyway.
     if all.is_ok() && !seed.name.contains("lz4") {
         assert!(some.is_ok(), "all of it decodes, {lo}..{hi} does not: {some:?}");
         assert!(whole[lo..hi] == part[lo..hi], "{lo}..{hi} is not what all of it says");
-        // Twice the same: nothing of what was in the memory before shows through.
+        // Decoded twice: earlier contents of the memory must not show through.
         let mut again = vec![0xa5; len];
         seed.chain.decode(stored, &seed.shape, (0, len as u64), &mut again, scratch).unwrap();
         assert!(whole == again, "not the same when decoded again");

@@ -1,4 +1,4 @@
-//! Our own array→bytes codecs, seen from outside: what goes in comes out, bit for bit, and lies are refused.
+//! Our own array→bytes codecs through the public interface: exact round trips, and invalid input is rejected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;

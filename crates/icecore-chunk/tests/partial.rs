@@ -1,4 +1,4 @@
-//! The first planes alone: every number within the bound that is stated, what has no relative error bit for bit.
+//! Reads of the first planes: every number is within the stated bound, and numbers without a relative error are exact.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -23,7 +23,7 @@ fn chain(widths: &[usize], fill: &str, dtype: &DType) -> Chain {
     Chain::parse(&codecs(widths, fill, json!([]), json!([])), dtype, &vec![0; dtype.size()]).unwrap()
 }
 
-/// The number that `bytes` are, its precision lost to nothing: half and single are exact in double.
+/// The number in `bytes` as a double, which represents half and single precision exactly.
 fn number(bytes: &[u8]) -> f64 {
     match bytes.len() {
         2 => f16::from_ne_bytes(bytes.try_into().unwrap()).to_f64(),
@@ -40,7 +40,7 @@ fn is_normal(bytes: &[u8]) -> bool {
     }
 }
 
-/// Reads the first `planes` planes from no more bytes than they take.
+/// Reads the first `planes` planes, given only their bytes.
 fn top(chain: &Chain, stored: &[u8], planes: usize, count: usize) -> Vec<u8> {
     let own = chain.planes().unwrap();
     let head = &stored[..own.head_len() as usize];
@@ -52,7 +52,7 @@ fn top(chain: &Chain, stored: &[u8], planes: usize, count: usize) -> Vec<u8> {
     out
 }
 
-/// Every number of every prefix against what was stored.
+/// Compares every number of every prefix with the original.
 fn check(chain: &Chain, raw: &[u8], unit: usize) {
     let count = raw.len() / chain.dtype().size();
     let stored = chain.encode(raw, &[count as u64], &mut Scratch::new()).unwrap();
@@ -64,14 +64,14 @@ fn check(chain: &Chain, raw: &[u8], unit: usize) {
                 assert_eq!(want, got, "{planes} planes of {:?}", chain.names());
                 continue;
             }
-            // Both are exact, and so is their difference: the quotient alone is rounded.
+            // Both are exact, and so is their difference: only the quotient is rounded.
             let error = (number(got) - number(want)).abs() / number(want).abs();
             assert!(error <= bound, "{want:02x?} came back as {got:02x?}: {error:e} > {bound:e}");
         }
     }
 }
 
-/// Numbers at every edge of a format, both signs.
+/// Numbers at every boundary of a format, both signs.
 fn edges(dtype: &DType) -> Vec<u8> {
     let patterns: Vec<u64> = match dtype.size() {
         2 => vec![0, 1, 0x00ff, 0x0100, 0x03ff, 0x0400, 0x3c00, 0x3cff, 0x7bff, 0x7c00, 0x7c01, 0x7d00, 0x7e00, 0x7fff],
@@ -174,7 +174,7 @@ fn complex_numbers_are_planes_of_their_parts() {
     }
 }
 
-/// Where nothing may be left out, all is read: integers, a codec behind the planes, sums before them.
+/// If planes cannot be omitted, everything is read: integers, a codec after the planes, sums before them.
 #[test]
 fn what_cannot_be_divided_is_whole() {
     let whole = [
@@ -222,8 +222,8 @@ fn a_part_of_the_chunk_has_its_escapes() {
     }
 }
 
-/// Mostly the fill value, mostly its neighbours, both in turns, nothing like it: the fill value is exact in each, and so is
-/// everything else that is exact without one.
+/// Mostly the fill value, mostly its neighbours, both alternating, neither: the fill value is exact in each case, and
+/// so are the numbers that are exact without one.
 #[test]
 fn fill_values_come_back_bit_for_bit() {
     let wild = f32::from_bits(0x60ad_78ec); // 1e20
@@ -279,7 +279,7 @@ fn both_parts_of_a_complex_fill_value_are_exact() {
     assert!((0..400).step_by(3).all(|n| read[n * 8..n * 8 + 8] == fill));
 }
 
-/// A damaged prefix is found by itself: nothing behind it is there to say so.
+/// Damage in a prefix is detected without the rest of the chunk.
 #[test]
 fn damage_in_the_prefix_is_seen() {
     let chain = chain(&[2, 1, 1], "midpoint", &DType::Float32);
@@ -311,7 +311,7 @@ proptest! {
     fn any_bits_are_within_the_bound(way in 0usize..6, zero in any::<bool>(), fill in any::<u64>(), words in prop::collection::vec(any::<u64>(), 0..400)) {
         let (dtype, widths) = &WAYS[way];
         let size = dtype.size();
-        // Every other number with an exponent of all zeros or all ones, which random bits seldom have.
+        // Every other number has an exponent of all zeros or all ones, which is rare in random bits.
         let special = |word: u64| match word % 8 {
             0 => word & !(0x7ff0 << 48) & !0x7f80_7c00_7f80_7c00,
             1 => word | 0x7ff0 << 48 | 0x7f80_7c00,

@@ -1,5 +1,5 @@
-//! Codecs that are Rust all through, as they run on processors without special instructions: small round trips, which Miri can
-//! interpret (`make miri`). Codecs that call a C library are not among them.
+//! Codecs that are pure Rust, as they run on processors without special instructions: small round trips that Miri can
+//! interpret (`make miri`). Codecs that call a C library are excluded.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! `icecore.predict`: whatever the elements, they come back bit for bit; whatever the bytes, no panic.
+//! `icecore.predict`: exact round trips for any elements; no panic for any bytes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -39,7 +39,7 @@ fn there_and_back(chain: &Chain, raw: &[u8], shape: &[u64]) -> Vec<u8> {
     stored
 }
 
-/// The modes that elements of this type and chunks of this rank can have.
+/// The modes that are valid for this type and chunks of this rank.
 fn modes(name: &str, rank: usize) -> Vec<Value> {
     let mut out = vec![json!("none"), json!("lorenzo"), json!("rank"), json!("lattice"), json!("auto"), json!("fast")];
     for axis in 0..rank {
@@ -55,7 +55,7 @@ fn modes(name: &str, rank: usize) -> Vec<Value> {
     out
 }
 
-/// Kinds of content: bits at random, few values, decimals, powers of two, smooth, constants with holes, specials.
+/// Kinds of content: random bits, few values, decimals, powers of two, smooth, constants with holes, specials.
 fn content(kind: usize, name: &str, count: usize, seed: u64) -> Vec<u8> {
     let mut noise = Noise::new(seed);
     let size = dtype(name).size();
@@ -143,7 +143,7 @@ fn structure_is_found() {
         assert!(ours > 1.1 * theirs, "{mode}: {ours} against {theirs}");
         assert!(auto >= 0.98 * ours, "{mode}: {ours}, auto {auto}");
     }
-    // Rows that repeat every 189.
+    // Rows with a period of 189.
     let rows: Vec<u8> =
         (0..189 * 50).flat_map(|i| ((i % 189 * 7919 % 1000) as f64 + (i / 189) as f64).to_ne_bytes()).collect();
     let lag = there_and_back(&with(json!([{"mode": "lag", "lag": 189, "values": "lattice"}])), &rows, &[189 * 50]);
@@ -170,7 +170,7 @@ fn outputs_askew() {
     }
 }
 
-/// Every byte changed, every length cut: the wrong numbers or `corrupt`, at once.
+/// Every byte changed, every length truncated: wrong numbers or `corrupt`, without delay.
 #[test]
 fn damaged_chunks() {
     let mut noise = Noise::new(7);

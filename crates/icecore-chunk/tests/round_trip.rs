@@ -1,4 +1,4 @@
-//! What we encode, we decode: every codec, every type, odd sizes.
+//! Round trips: every codec, every type, odd sizes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -11,7 +11,7 @@ fn codec(name: &str, configuration: Value) -> Value {
     json!({"name": name, "configuration": configuration})
 }
 
-/// Lists of bytes→bytes codecs that suit elements of `size` bytes.
+/// Lists of bytes→bytes codecs for elements of `size` bytes.
 fn byte_codecs(size: usize) -> Vec<Value> {
     let mut out = vec![
         json!([]),
@@ -161,7 +161,7 @@ fn array_codecs() {
     }
 }
 
-/// Codecs that see a whole chunk, with codecs of bytes behind them.
+/// Codecs that see a whole chunk, followed by bytes→bytes codecs.
 #[test]
 fn packed_and_nested_codecs() {
     let mut scratch = Scratch::new();
@@ -269,7 +269,7 @@ fn rounding_keeps_what_it_promises() {
     for (v, found) in special.iter().zip(found.iter().map(|c| f32::from_le_bytes(*c))) {
         let exact = v.is_nan() || v.is_infinite() || *v == 0.0;
         let near = exact && found.to_bits() == v.to_bits() || (found - v).abs() <= v.abs() / 256.0 + 1e-41;
-        // The largest number rounds up to infinity, as rounding to nearest has it.
+        // The largest number rounds up to infinity, as rounding to nearest defines.
         assert!(near || *v == f32::MAX && found.is_infinite(), "{v} became {found}");
     }
 }

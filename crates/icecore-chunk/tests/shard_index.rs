@@ -1,4 +1,4 @@
-//! Shard indexes: what is written is read; what is damaged or lies about its chunks is refused.
+//! Shard indexes: round trips; damaged or contradictory indexes are rejected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use icecore_chunk::{ArrayMeta, Shard};
@@ -61,7 +61,7 @@ fn chunks_outside_of_the_shard_are_refused() {
             assert!(error.message.contains("chunk 1"), "{error:?}");
         }
     }
-    // A chunk may not lie in an index at the start.
+    // A chunk must not overlap an index at the start.
     let shard = shard("start");
     let entries = [Some((0, 10)), None, None, None];
     assert!(shard.parse_index(&shard.encode_index(&entries).unwrap(), 4, None).is_err());
@@ -95,7 +95,7 @@ fn other_index_codecs() {
     let stored = shard.encode_index(&[Some((1, 2)), None]).unwrap();
     assert_eq!(stored[..16], [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]);
     assert_eq!(shard.parse_index(&stored, 2, None).unwrap(), [Some((1, 2)), None]);
-    // Compressed indexes have no length that could be read from the end of a shard.
+    // Compressed indexes have no fixed length, so they cannot be read from the end of a shard.
     let packed = json!([{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd"}]);
     let error = ArrayMeta::parse(&document(sharding("end", packed))).unwrap_err();
     assert_eq!(error.kind.code(), "unsupported");

@@ -19,11 +19,11 @@ pub(crate) fn planned_shape(shape: &[u64], shard: u64) -> Vec<u64> {
     shape.iter().map(|&len| if len == 0 { growing } else { len }).collect()
 }
 
-/// Default access pattern: maps over the last two axes as often as lines along the other axes together (rows and columns in
-/// 2-D). The chunk's size fixes the product of the two chunk counts, so their sum is smallest
-/// if both are equal: neither maps nor time series suffer. A rare box with the array's proportions
-/// determines the division between the map's two axes. A 1-D array is read in stretches of one `block`.
-/// `block` is the approximate number of elements of a chunk.
+/// Default access pattern: maps over the last two axes, and lines along the other axes together, equally often (rows
+/// and columns in a 2-D array). The chunk's size fixes the product of the two chunk counts, so their sum is smallest if
+/// both are equal: neither maps nor time series suffer. A rare box with the array's proportions determines the division
+/// between the map's two axes. A 1-D array is read in stretches of one `block`, the approximate number of elements of a
+/// chunk.
 pub(crate) fn default_patterns(shape: &[u64], block: f64) -> Vec<Pattern> {
     let rank = shape.len();
     if rank <= 1 {
@@ -56,8 +56,8 @@ pub(crate) fn blocks_touched(patterns: &[Pattern], shape: &[u64], block: &[u64])
     patterns.iter().map(|pattern| pattern.probability * touched(&pattern.extent, shape, block)).sum()
 }
 
-/// Expected number of blocks that a box anywhere in the array touches: Π ((sⱼ − 1)/cⱼ + 1), each factor capped by the
-/// number of blocks that there are, for a box as long as the axis is nowhere but at its start.
+/// Expected number of blocks that a box at a random position touches: Π ((sⱼ − 1)/cⱼ + 1), each factor capped by the
+/// number of blocks on its axis, because a box as long as the axis can only start at 0.
 #[must_use]
 pub fn touched(extent: &[u64], shape: &[u64], block: &[u64]) -> f64 {
     let axes = extent.iter().zip(shape).zip(block);
@@ -69,8 +69,8 @@ pub fn touched(extent: &[u64], shape: &[u64], block: &[u64]) -> f64 {
     .product()
 }
 
-/// Lengths worth considering for blocks of an axis: few blocks of equal length (they waste little at the edge), powers
-/// of two, and multiples and fractions of the source's chunk. Ascending, from 1 to `len`.
+/// Candidate block lengths for an axis: those that divide it into a few equal blocks (little waste at the edge), powers
+/// of two, and multiples and fractions of the source's chunk length. Ascending, from 1 to `len`.
 pub(crate) fn lengths(len: u64, source: Option<u64>) -> Vec<u64> {
     let mut out = vec![1, len];
     let mut parts = 1_u64;

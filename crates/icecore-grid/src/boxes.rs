@@ -2,9 +2,9 @@
 
 use crate::region::Region;
 
-/// The same elements in fewer boxes: those that meet with a whole face are joined, along the last axis first (there they
-/// are one run in memory), then along the one before. The boxes must not overlap and have one rank; empty ones go.
-/// Sorted by their start.
+/// Merges boxes that share a whole face, first along the last axis (there they are contiguous in memory), then along
+/// the axes before it. The boxes must not overlap and must have the same rank. Empty boxes are dropped; the result is
+/// sorted by start.
 #[must_use]
 pub fn join_boxes(mut boxes: Vec<Region>) -> Vec<Region> {
     boxes.retain(|of| !of.is_empty());

@@ -61,7 +61,7 @@ impl Axis {
         (chunk, start, full)
     }
 
-    /// First element and full stored length of a chunk; (`len`, 0) where there is no such chunk.
+    /// First element and full stored length of a chunk; (`len`, 0) for a number past the last chunk.
     #[must_use]
     pub fn extent(&self, chunk: u64) -> (u64, u64) {
         match self {
@@ -90,12 +90,12 @@ impl Axis {
 /// The chunk grid of an array: one [`Axis`] per dimension. A 0-d array has one chunk of one element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkGrid {
-    /// The axes in the array's order. To be read: the constructors check what planning and copying rely on.
+    /// The axes in the array's order. Read-only: planning and copying rely on what the constructors check.
     pub axes: Vec<Axis>,
 }
 
 impl ChunkGrid {
-    /// Equal chunks. A chunk length of 0 is accepted on an axis of length 0 and taken as 1.
+    /// Equal chunks. On an axis of length 0 a chunk length of 0 is accepted and treated as 1.
     ///
     /// # Errors
     /// `invalid`: ranks differ, a chunk length is 0, or a chunk has more elements than can be addressed.
@@ -125,8 +125,8 @@ impl ChunkGrid {
     }
 
     /// As [`rectilinear`](Self::rectilinear), run-length encoded: pairs of (chunk length, how many times).
-    /// Runs of any count are safe: at most [`MAX_BOUNDS`] bounds are ever written down, and an axis of equal
-    /// chunks becomes [`Axis::Regular`].
+    /// Large run counts are safe: at most [`MAX_BOUNDS`] bounds are stored, and an axis of equal chunks becomes
+    /// [`Axis::Regular`].
     ///
     /// # Errors
     /// As `rectilinear`; also `unsupported` where an axis has more than [`MAX_BOUNDS`] unequal chunks.
@@ -228,7 +228,7 @@ impl ChunkGrid {
     }
 }
 
-/// Elements of the largest chunk that can be described; such a chunk could not be decoded anyway.
+/// Largest number of elements of a chunk. A larger chunk could not be decoded in memory anyway.
 const MAX_CHUNK_ELEMENTS: u64 = 1 << 62;
 
 /// Largest number of stored bounds of one rectilinear axis (128 MiB).

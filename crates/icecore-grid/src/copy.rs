@@ -6,12 +6,14 @@ use crate::kernel::Job;
 use crate::run::{Run, Scatter};
 
 /// A few nested loops, strided or scattered. Source offsets count elements of the C-order chunk (at its full stored
-/// shape), destination offsets elements of the C-order output. All of them were checked when the copy was planned.
+/// shape), destination offsets count elements of the C-order output. All offsets were checked when the copy was
+/// planned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Copy {
     src: u64,
     dst: u64,
-    /// Innermost first; neighbours that form one loop are merged, loops of one element are folded into the offsets.
+    /// Innermost first. Neighbouring loops that form one loop are merged; loops of one element are folded into the
+    /// offsets.
     runs: Vec<Run>,
     /// C-order strides of the chunk.
     strides: Vec<u64>,
@@ -33,7 +35,7 @@ impl Copy {
         self.chunk_elements = self.chunk_elements.saturating_mul(full);
     }
 
-    /// Adds a strided loop around those already there; source figures count along an axis of the chunk.
+    /// Adds a strided loop around the existing ones; source offsets count along an axis of the chunk.
     pub(crate) fn push_step(&mut self, axis: usize, n: u64, (src, src_step): (u64, u64), (dst, dst_step): (u64, i64)) {
         let stride = self.strides[axis];
         self.src += src * stride;
@@ -52,7 +54,7 @@ impl Copy {
         self.runs.push(Run::Step { n, src: src_step, dst: dst_step });
     }
 
-    /// Adds a scattered loop around those already there. The strides of all its axes must be set.
+    /// Adds a scattered loop around the existing ones. The strides of all its axes must be set.
     pub(crate) fn push_scatter(&mut self, table: &Arc<Scatter>, lo: usize, n: usize) {
         if n == 1 {
             self.src += table.source(lo, &self.strides);
@@ -74,7 +76,7 @@ impl Copy {
         all.then_some(self.dst)
     }
 
-    /// The range `[lo, hi)` of the chunk's elements outside which nothing is read. Costs a pass over scattered runs.
+    /// The range `[lo, hi)` of the chunk's elements that the copy reads. Scattered runs are searched in full.
     #[must_use]
     pub fn source_span(&self) -> (u64, u64) {
         let (mut lo, mut hi) = (self.src, self.src);

@@ -7,9 +7,9 @@ use crate::hits::{Hits, Taken};
 use crate::points::Groups;
 use crate::selection::Selection;
 
-/// All cuts of a selection, stored as per-axis chunk lists whose Cartesian product they are: the size of the plan does not depend
-/// on the number of chunks. The cuts are in C order of their chunks, except for lists on separated axes. Every
-/// element of the output belongs to exactly one cut.
+/// All cuts of a selection, stored as one list of chunks for each axis; the cuts are the Cartesian product of these
+/// lists. The size of the plan therefore does not depend on the number of chunks. The cuts are in C order of their
+/// chunks, except for lists on separated axes. Every element of the output belongs to exactly one cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cuts {
     factors: Vec<Factor>,
@@ -88,7 +88,7 @@ impl Cuts {
         Ok(cuts)
     }
 
-    /// Sets each factor's `below`; the number of cuts.
+    /// Sets `below` in each factor and returns the number of cuts.
     fn multiply(&mut self) -> Option<usize> {
         let mut product = 1_u64;
         for factor in self.factors.iter_mut().rev() {
@@ -121,7 +121,7 @@ impl Cuts {
         cut
     }
 
-    /// The i-th cut, written over another one: no allocation once the buffers have grown.
+    /// Writes the i-th cut into an existing one, whose buffers are reused.
     ///
     /// # Panics
     /// As [`get`](Self::get).
@@ -209,7 +209,7 @@ impl Source {
 }
 
 impl Factor {
-    /// This factor's index, from the index of a cut.
+    /// Converts the index of a cut to this factor's index.
     #[inline]
     fn at(&self, i: u64) -> u64 {
         if self.len == 1 { 0 } else { i / self.below % self.len }

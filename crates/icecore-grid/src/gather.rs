@@ -9,25 +9,25 @@ use crate::region::Region;
 /// Largest number of boxes.
 const MAX_REGIONS: u64 = 1 << 22;
 
-/// Chunks of a regular grid that hold something. Whatever is outside them holds the fill value.
+/// Stored chunks of a regular grid. Elements outside them have the fill value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Held {
     /// Where in the array the grid begins.
     pub origin: Vec<u64>,
-    /// Elements that the grid covers, and those of a chunk, along each axis.
+    /// Elements that the grid covers, and elements of a chunk, along each axis.
     pub shape: Vec<u64>,
     pub chunk: Vec<u64>,
     /// Flat indexes (C order over the grid).
     pub chunks: Vec<u64>,
 }
 
-/// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data unless it is a single shard. Source
-/// chunks that overlap two boxes must be decoded twice; the division keeps them few. Boxes that
-/// share such chunks follow one another. Together the boxes cover the array exactly once; those at its edge are clipped.
-/// If the stored chunks of the source are given (`held`), boxes without any of them are left out.
+/// Divides an array into boxes of whole shards, each within `budget_bytes` of raw data unless it is a single shard.
+/// Source chunks that overlap two boxes are decoded twice, so the division minimises their number, and boxes that share
+/// such chunks are consecutive. Together the boxes cover the array exactly once; boxes at its edge are clipped. With
+/// `held` (the stored chunks of the source), boxes without a stored chunk are left out.
 ///
 /// # Errors
-/// `invalid`: ranks differ or a length is 0; `memory`: more boxes than anyone could work through.
+/// `invalid`: ranks differ or a length is 0; `memory`: too many boxes.
 pub fn gather_regions(
     shape: &[u64],
     shard: &[u64],
@@ -51,7 +51,7 @@ pub fn gather_regions(
     let source = source_chunk.unwrap_or(shape);
     let block = choose_box(shape, shard, source, budget);
     let counts: Vec<u64> = shape.iter().zip(&block).map(|(&len, &block)| len.div_ceil(block)).collect();
-    // Axes along which neighbouring boxes share source chunks turn fastest; otherwise C order.
+    // Axes along which neighbouring boxes share source chunks vary fastest; the others are in C order.
     let mut order: Vec<usize> = (0..rank).collect();
     order.sort_by_key(|&axis| straddled(shape[axis], block[axis], source[axis]) > 0);
     let grid = Boxes { shape, block: &block, counts: &counts, order: &order };
@@ -61,13 +61,14 @@ pub fn gather_regions(
     }
 }
 
-/// The box, a multiple of the shard on each axis, that decodes the source least; among equals the largest.
+/// The box, a multiple of the shard on each axis, with the fewest repeated decodes of the source; among equals the
+/// largest.
 fn choose_box(shape: &[u64], shard: &[u64], source: &[u64], budget: u64) -> Vec<u64> {
     let axes = || shape.iter().zip(shard).zip(source);
     let candidates: Vec<Vec<u64>> = axes()
         .map(|((&len, &shard), &source)| {
             let whole = len.div_ceil(shard);
-            // In units of shards; a source chunk is so many of them that the two line up.
+            // The length of a source chunk in shards: its multiples and fractions align with the source.
             let counts = lengths(whole, Some(source.div_ceil(shard)));
             counts.into_iter().map(|count| count.saturating_mul(shard)).collect()
         })
@@ -87,14 +88,15 @@ fn choose_box(shape: &[u64], shard: &[u64], source: &[u64], budget: u64) -> Vec<
     block
 }
 
-/// Number of source chunks along an axis that are cut by a boundary between boxes, counted once per cut.
+/// Number of source chunks along an axis that box boundaries cut, counted once per cut.
 fn straddled(len: u64, block: u64, source: u64) -> u64 {
     let inner = len.div_ceil(block) - 1;
-    // Every so many boundaries one falls between two source chunks.
+    // Box boundaries at multiples of both lengths cut no chunk.
     inner - inner / (source / gcd(source, block))
 }
 
-/// A grid of equal boxes over an array, and the order of its axes in a walk: the last one turns fastest.
+/// A grid of equal boxes over an array, and the order in which they are visited: the last axis in `order` varies
+/// fastest.
 struct Boxes<'a> {
     shape: &'a [u64],
     block: &'a [u64],

@@ -19,9 +19,9 @@ pub(crate) struct Hit {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// Within the chunk from `src` on every `src_step`; to `dst`, every `dst_step`.
+    /// Elements at `src`, `src + src_step`, … of the chunk go to `dst`, `dst + dst_step`, ….
     Step { src: u64, src_step: u64, dst: u64, dst_step: i64 },
-    /// Entries from `lo` on of the axis's table.
+    /// Entries of the axis's table, from `lo`.
     Scatter { lo: usize },
 }
 
@@ -89,7 +89,7 @@ impl Even {
     #[inline]
     fn get(&self, k: u64) -> Hit {
         if self.step > self.chunk {
-            // Every element has a chunk of its own.
+            // The step is at least a chunk: each element is in a chunk of its own.
             let index = self.first + self.step * k;
             return self.hit(index / self.chunk, k, 1, index % self.chunk);
         }
@@ -133,7 +133,7 @@ fn walk_range(axis: &Axis, range: Even) -> Vec<Hit> {
 }
 
 fn walk_list(number: usize, axis: &Axis, values: &[u64], dst_step: u64) -> Hits {
-    // Long lists are ascending mostly, and then are not copied: their pages cost more than the walk.
+    // Most long lists are ascending and are not copied: allocating the copy would cost more than this check.
     let mut order: Vec<(u64, u64)> = vec![];
     if !values.is_sorted() {
         order.extend(values.iter().copied().zip(0_u64..));

@@ -21,14 +21,14 @@ pub enum Index {
         /// Its elements.
         values: Vec<i64>,
     },
-    /// An n-d boolean array that covers as many axes as it has; true if an element is needed.
+    /// An n-d boolean array that covers n axes; true selects an element.
     Mask {
         /// Shape of the array, equal to that of the axes it covers.
         shape: Vec<u64>,
         /// Its elements in C order.
         values: Vec<bool>,
     },
-    /// As many whole axes as are missing.
+    /// Ellipsis: all of each axis that no other entry covers.
     Ellipsis,
 }
 
@@ -52,7 +52,8 @@ impl Index {
 /// Meaning of several lists in one selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Lists are broadcast together and visited in step; result axes go where NumPy puts them.
+    /// Lists are broadcast together and indexed in parallel; the result axes are in the positions that NumPy gives
+    /// them.
     #[default]
     Numpy,
     /// Each list selects along its own axis, independently (outer indexing).

@@ -6,16 +6,16 @@
 use crate::run::{Run, Scatter};
 use std::marker::PhantomData;
 
-/// So many units before its turn the output's memory is asked for: it answers later than a unit takes to copy.
+/// Prefetch distance in units: a cache miss on the output takes longer than the copy of one unit.
 const AHEAD: isize = 6;
 /// Bytes of a cache line.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
-/// Longer units keep the memory busy by themselves.
+/// Units longer than this need no prefetch: the processor's own prefetcher follows them.
 #[cfg(target_arch = "x86_64")]
 const LONG: usize = 2048;
 
-/// Source, output and what it takes to turn element offsets into bytes.
+/// Source, output and the sizes that convert element offsets to bytes.
 pub(crate) struct Job<'a> {
     /// Innermost first.
     pub runs: &'a [Run],
@@ -24,21 +24,21 @@ pub(crate) struct Job<'a> {
     pub itemsize: usize,
 }
 
-/// What is done at each position: something that moves a unit of bytes.
+/// Operation at each position, on a unit of bytes.
 trait Mover {
-    /// False if the source is not read: its pointer then need not move.
+    /// False if the operation does not read the source; its pointer then stays where it is.
     const READS: bool;
 
     /// # Safety
     /// A unit must be readable at `src` (if `READS`) and writable at `dst`, and the two must not overlap.
     unsafe fn put(&self, src: *const u8, dst: *mut u8);
 
-    /// A hint that a unit will be put at `dst` soon. Any address will do.
+    /// Prefetches `dst` for a later write. Any address is allowed.
     #[inline(always)]
     fn ask(&self, _dst: *mut u8) {}
 }
 
-/// A unit of a machine word: one load, one store.
+/// A unit of one machine word, copied with one load and one store.
 struct Word<T>(PhantomData<T>);
 
 impl<T: Copy> Mover for Word<T> {
@@ -80,7 +80,7 @@ impl Mover for Block {
 struct Splat<'a> {
     value: &'a [u8],
     len: usize,
-    /// The byte that the value consists of, where it consists of one: zero, mostly.
+    /// The repeated byte of the value if all its bytes are equal (zero, in most cases).
     byte: Option<u8>,
 }
 
@@ -106,7 +106,7 @@ impl Mover for Splat<'_> {
 }
 
 impl<'a> Job<'a> {
-    /// Bytes that are contiguous on both sides, and the runs around them.
+    /// Splits the runs into the innermost contiguous bytes and the loops around them.
     fn unit(&self, reads: bool) -> (usize, &'a [Run]) {
         match self.runs {
             [Run::Step { n, src, dst: 1 }, outer @ ..] if *src == 1 || !reads => {
@@ -173,7 +173,8 @@ impl<'a> Job<'a> {
     #[inline]
     unsafe fn step<M: Mover>(&self, mover: &M, inner: &[Run], n: u64, src: (*const u8, isize), dst: (*mut u8, isize)) {
         let ((mut from, src_step), (mut to, dst_step)) = (src, dst);
-        // The pointers move past the last element, where nothing is read: hence the wrapping moves.
+        // After the last element the pointers may be outside the buffers, where they are not dereferenced: hence
+        // `wrapping_add`.
         for _ in 0..n {
             if inner.is_empty() {
                 mover.ask(to.wrapping_offset(dst_step.wrapping_mul(AHEAD)));

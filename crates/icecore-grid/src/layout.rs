@@ -7,23 +7,24 @@ use crate::local_search::local_search;
 /// Input of the planner.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayoutGoal {
-    /// The array's shape; an axis of length 0 is taken as one that will grow.
+    /// The array's shape; an axis of length 0 is treated as one that will grow.
     pub shape: Vec<u64>,
-    /// Whether there will be more along the first axis than `shape` has: reads of all of it touch many chunks.
+    /// True if rows will be appended along the first axis: reads of the whole axis then touch many chunks.
     pub grows: bool,
     /// Bytes per element.
     pub itemsize: u64,
-    /// Least and most raw bytes of an inner chunk.
+    /// Minimum and maximum raw bytes of an inner chunk.
     pub inner_bytes: (u64, u64),
-    /// Most stored bytes of a shard, unless one inner chunk is larger.
+    /// Maximum stored bytes of a shard, unless a single inner chunk is larger.
     pub shard_bytes: u64,
-    /// Raw bytes per stored byte, where it is known: a shard may hold as much more (ρ of PStore's Eq. 5).
+    /// Compression ratio (raw bytes per stored byte) if known: the raw size of a shard grows by it (ρ of PStore's Eq.
+    /// 5).
     pub ratio: f64,
-    /// Expected reads; empty: maps and time series alike.
+    /// Expected reads. If empty, maps and time series are equally likely.
     pub patterns: Vec<Pattern>,
-    /// Chunk shape of the source, where it has one: shards that line up with it are packed faster.
+    /// Chunk shape of the source, if any: packing is faster if shards align with it.
     pub source_chunk: Option<Vec<u64>>,
-    /// The inner chunk, where that is decided already: only the shard is planned.
+    /// The inner chunk, if it is fixed already; then only the shard is planned.
     pub chunk: Option<Vec<u64>>,
 }
 
@@ -78,27 +79,27 @@ pub struct LayoutPlan {
 }
 
 /// Chooses the shapes with the least expected cost of a read: PStore's Eq. 1 (chunks touched) under Eq. 5 (bounds on a
-/// chunk's size), each chunk weighed by its bytes plus a fixed share for its request and decoding. Chunks that divide
-/// the axes well are preferred, as are shards that line up with the source's chunks. Takes a few milliseconds at most.
+/// chunk's size). The cost of a chunk is its bytes plus a fixed share for its request and decoding. Chunks that divide
+/// the axes evenly are preferred, as are shards that align with the source's chunks. Takes at most a few milliseconds.
 ///
 /// # Errors
-/// `invalid`: bounds that contradict each other, ranks that differ, probabilities that are none.
+/// `invalid`: contradictory bounds, ranks that differ, or invalid probabilities.
 pub fn plan_layout(goal: &LayoutGoal) -> Result<LayoutPlan> {
     goal.check()?;
     let itemsize = goal.itemsize.max(1);
-    // An f64 holds every size that memory has exactly; beyond it saturates.
+    // An f64 represents every size that fits in memory exactly; larger sizes saturate.
     let shard = ((goal.shard_bytes as f64 * goal.ratio) as u64 / itemsize).max(1);
     let shape = planned_shape(&goal.shape, shard.max(goal.inner_bytes.1 / itemsize));
     let (min, max) = goal.inner_bytes;
     let (min, max) = (min.max(itemsize) / itemsize, max.max(itemsize) / itemsize);
     let stated = goal.patterns.iter().any(|pattern| pattern.probability > 0.0);
-    // Touching a chunk on a local disk takes as long as decoding some 36 kB (bench/pstore_layout.py): for reads that are
-    // stated the least size allowed comes nearest. Where they are guessed, the middle of what is allowed, on a
-    // logarithmic scale, leaves room for other reads and stores.
+    // Touching a chunk on a local disk takes as long as decoding about 36 kB (bench/pstore_layout.py), so for stated
+    // reads the smallest allowed size is best. For guessed reads the geometric mean of the bounds leaves room for other
+    // reads and stores.
     let overhead = if stated { min as f64 } else { (min as f64 * max as f64).sqrt() };
     let patterns = if stated { goal.patterns.clone() } else { default_patterns(&shape, overhead) };
     let planner = Planner { goal, shape: &shape, patterns, overhead };
-    // What fits into a chunk is one, unless it was said how it will be read.
+    // An array that fits into one chunk is one chunk, unless reads are stated.
     let whole = if stated { min } else { max };
     let chunk = match &goal.chunk {
         Some(chunk) => chunk.clone(),
@@ -129,7 +130,7 @@ impl Planner<'_> {
         self.goal.source_chunk.as_ref().map(|chunk| chunk[axis])
     }
 
-    /// The inner chunk, of `min` to `max` elements.
+    /// Chooses the inner chunk, of `min` to `max` elements.
     fn chunk(&self, min: u64, max: u64) -> Vec<u64> {
         let candidates: Vec<Vec<u64>> =
             self.shape.iter().enumerate().map(|(axis, &len)| lengths(len, self.source(axis))).collect();
@@ -145,7 +146,7 @@ impl Planner<'_> {
         chunk
     }
 
-    /// The shard: as many chunks as fit `most` elements, arranged so that a read touches few shards.
+    /// Chooses the shard: as many chunks as fit `most` elements, arranged so that a read touches few shards.
     fn shard(&self, chunk: &[u64], most: u64) -> Vec<u64> {
         let candidates: Vec<Vec<u64>> = (0..chunk.len()).map(|axis| self.shard_lengths(axis, chunk[axis])).collect();
         let most = u128::from(most).max(volume(chunk));
@@ -153,14 +154,15 @@ impl Planner<'_> {
             let size: f64 = shard.iter().map(|&len| len as f64).product();
             let outside = beyond(size, most as f64);
             let cost = blocks_touched(&self.patterns, self.shape, shard);
-            // Room that is not used costs little in a shard, so it only breaks ties.
+            // Unused room costs little in a shard, so it only breaks ties.
             cost * outside.powi(4) * self.padding(shard).powf(0.1) * self.order(shard) * self.misfit(shard, 0.25)
         });
         shrink(&mut shard, chunk, u64::try_from(most).unwrap_or(u64::MAX));
         shard
     }
 
-    /// Multiples of the chunk, up to the first that covers the axis; those that line up with the source among them.
+    /// Candidate multiples of the chunk, up to the first that covers the axis, including those that align with the
+    /// source.
     fn shard_lengths(&self, axis: usize, chunk: u64) -> Vec<u64> {
         let whole = self.shape[axis].div_ceil(chunk);
         let mut counts = lengths(whole, None);
@@ -174,20 +176,20 @@ impl Planner<'_> {
         counts.into_iter().map(|count| count.saturating_mul(chunk)).collect()
     }
 
-    /// Stored elements per element of the array; growing axes have no edge.
+    /// Ratio of stored elements to elements of the array; a growing axis has no edge.
     fn padding(&self, block: &[u64]) -> f64 {
         let axes = self.goal.shape.iter().zip(block).filter(|(len, _)| **len > 0);
         axes.map(|(&len, &block)| len.div_ceil(block) as f64 * block as f64 / len as f64).product()
     }
 
-    /// Among equals, rather divide the leading axes: blocks then are longer runs of a C-order array.
+    /// Breaks ties in favour of dividing the leading axes: blocks are then longer runs of a C-order array.
     fn order(&self, block: &[u64]) -> f64 {
         let divided =
             |(at, (&len, &block)): (usize, (&u64, &u64))| (at + 1) as f64 * (len as f64 / block as f64).log2();
         1.0 + 1e-4 * self.shape.iter().zip(block).enumerate().map(divided).sum::<f64>().max(0.0)
     }
 
-    /// What the axes cost that do not line up with the source's chunks, `price` each.
+    /// Cost of the axes that do not align with the source's chunks, `price` each.
     fn misfit(&self, block: &[u64], price: f64) -> f64 {
         let fits = |(axis, (&block, &len)): (usize, (&u64, &u64))| match self.source(axis) {
             Some(source) if source > 0 => block >= len || block.is_multiple_of(source) || source.is_multiple_of(block),
@@ -198,8 +200,8 @@ impl Planner<'_> {
     }
 }
 
-/// How far a size is above the most it may be, 1 where it isn't. The first step counts double: a block that must be cut
-/// or lengthened afterwards is no longer the one that was found best.
+/// Ratio of a size to its limit, 1 below the limit. The first step above counts double: a block that has to be cut or
+/// lengthened afterwards is no longer the optimum that was found.
 fn beyond(size: f64, most: f64) -> f64 {
     if size > most { 2.0 * size / most } else { 1.0 }
 }
@@ -209,7 +211,7 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Makes a block of whole units hold at most `most` elements, if it has more than one unit: the search minds the
+/// Shrinks a block of whole units to at most `most` elements, if it has more than one unit. The search respects the
 /// limit, but its candidates are coarse.
 pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     while volume(block) > u128::from(most) {
@@ -225,8 +227,8 @@ pub(crate) fn shrink(block: &mut [u64], unit: &[u64], most: u64) {
     }
 }
 
-/// Lengthens a chunk along the cheapest axis, until it holds `min` elements or the whole array; of equal axes the last
-/// one.
+/// Lengthens a chunk along the cheapest axis until it holds `min` elements or the whole array. Among equal axes the
+/// last one is lengthened.
 fn grow(chunk: &mut [u64], shape: &[u64], min: u64, cost: impl Fn(&[u64]) -> f64) {
     while volume(chunk) < u128::from(min) {
         let longer = |axis: usize| {

@@ -1,13 +1,13 @@
-//! A small local search over one choice per axis: exact products of all choices would be millions.
+//! Local search over one choice per axis; an exhaustive search would evaluate millions of combinations.
 
 /// Steps tried along an axis's list of candidates.
 const STEPS: [isize; 6] = [1, 2, 3, 5, 8, 13];
 
-/// Work done at most, in evaluations times axes: keeps a search under a few milliseconds whatever the rank.
+/// Maximum work, in evaluations times axes: limits a search to a few milliseconds for any rank.
 const WORK: usize = 300_000;
 
-/// The combination of candidates (one ascending, non-empty list per axis) with the least cost that a descent from a few
-/// starting points finds. Deterministic. `weight` is the cost of one evaluation relative to one axis.
+/// The cheapest combination of candidates (one ascending, non-empty list per axis) that descents from several starting
+/// points find. Deterministic. `weight` is the cost of one evaluation relative to one axis.
 pub(crate) fn local_search(candidates: &[Vec<u64>], weight: usize, cost: impl Fn(&[u64]) -> f64) -> Vec<u64> {
     let combinations = candidates.iter().fold(1_usize, |product, list| product.saturating_mul(list.len()));
     if combinations.saturating_mul(candidates.len() * weight) <= WORK {
@@ -22,7 +22,7 @@ pub(crate) fn local_search(candidates: &[Vec<u64>], weight: usize, cost: impl Fn
     descents.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(found, _)| found).unwrap_or_default()
 }
 
-/// The best of all combinations; the first among equals.
+/// The best of all combinations, by exhaustive search; the first among equals.
 fn exhaust(candidates: &[Vec<u64>], combinations: usize, cost: impl Fn(&[u64]) -> f64) -> Vec<u64> {
     let (mut best, mut least) = (Vec::new(), f64::INFINITY);
     let mut values = vec![0; candidates.len()];
@@ -76,7 +76,7 @@ impl<F: Fn(&[u64]) -> f64> Descent<'_, F> {
         self.candidates.iter().zip(&self.at).map(|(list, &at)| list[at]).collect()
     }
 
-    /// Moves along one axis; false if its list ends.
+    /// Moves along one axis; false at the end of its list.
     fn shift(&mut self, (axis, by): (usize, isize)) -> bool {
         match self.at[axis].checked_add_signed(by).filter(|&at| at < self.candidates[axis].len()) {
             Some(at) => self.at[axis] = at,
@@ -97,7 +97,7 @@ fn moves(rank: usize) -> Vec<(Shift, Option<Shift>)> {
             out.push(((axis, -by), None));
         }
     }
-    // Exchanges grow with the square of the rank: beyond six axes only neighbours trade.
+    // The number of exchanges grows with the square of the rank: beyond six axes only adjacent axes exchange.
     let axes = || (0..rank).flat_map(|up| (0..rank).map(move |down| (up, down)));
     let steps = || STEPS.into_iter().flat_map(|up| STEPS.map(|down| (up, down)));
     for (up, down) in axes().filter(|(up, down)| up != down && (rank <= 6 || up.abs_diff(*down) == 1)) {

@@ -16,8 +16,8 @@ impl Progression {
         Self { first: index, step: 1, count: 1, reversed: false }
     }
 
-    /// The progression that a list happens to be, if it is one. Lists often are (`arange`, runs of a mask), and
-    /// progressions cost no memory and copy faster.
+    /// Converts a list to an arithmetic progression if it is one. Many lists are (`arange`, runs of a mask), and
+    /// progressions need no memory and are copied faster.
     pub fn of(values: &[u64]) -> Option<Self> {
         let (&first, &last) = (values.first()?, values.last()?);
         if values.len() == 1 {
@@ -33,8 +33,8 @@ impl Progression {
     }
 }
 
-/// What is taken from one axis independently of the others. Output places are element offsets; this axis's share
-/// of an element's offset is added to those of the other axes.
+/// The elements taken from one axis independently of the others. Output positions are element offsets; the offset of an
+/// element is the sum of the contributions of all axes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pick {
     /// Source index `first + step·k` goes to `dst_first + dst_step·k`, for k in 0 … count − 1; step ≥ 1.

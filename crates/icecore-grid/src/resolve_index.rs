@@ -6,12 +6,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::index::Index;
 use crate::pick::Progression;
 
-/// What is asked of one axis. The entry's position in [`ResolvedIndexes::axes`] is the axis.
+/// Resolved index of one axis. The entry's position in [`ResolvedIndexes::axes`] is the axis.
 #[derive(Debug)]
 pub(crate) enum ResolvedIndex<'a> {
     At(u64),
     Slice(Progression),
-    /// Not yet checked against the axis: NumPy lets anything pass where lists broadcast to nothing.
+    /// Not yet bounds-checked: NumPy ignores out-of-bounds indexes if the lists broadcast to an empty shape.
     List {
         shape: Vec<u64>,
         values: Cow<'a, [i64]>,
@@ -21,7 +21,7 @@ pub(crate) enum ResolvedIndex<'a> {
 #[derive(Debug)]
 pub(crate) struct ResolvedIndexes<'a> {
     pub axes: Vec<ResolvedIndex<'a>>,
-    /// The axis before which an ellipsis stood for no axis at all: it still keeps its neighbours apart.
+    /// Position of an ellipsis that covers no axis: it still separates the lists around it.
     pub split: Option<usize>,
 }
 
@@ -145,13 +145,13 @@ fn clip(len: u64, axis: usize, start: Option<i64>, stop: Option<i64>, step: i64)
     }
     let count = (distance + stride - 1) / stride;
     let first = if forward { start } else { start - (count - 1) * stride };
-    let to_u64 = |value: i128| u64::try_from(value).unwrap_or(0); // all lie within the axis
-    // A lone element has no direction.
+    let to_u64 = |value: i128| u64::try_from(value).unwrap_or(0); // all values are within the axis
+    // A single element has no direction.
     let reversed = !forward && count > 1;
     Ok(Progression { first: to_u64(first), step: to_u64(stride), count: to_u64(count), reversed })
 }
 
-/// A mask over k axes is the k lists of its true positions.
+/// Converts a mask over k axes to k lists with the positions of its true elements.
 fn push_mask(axes: &mut Vec<ResolvedIndex<'_>>, shape: &[u64], of: &[u64], values: &[bool]) -> Result<()> {
     let axis = axes.len();
     same_count("a mask", of, values.len())?;

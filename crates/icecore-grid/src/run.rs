@@ -1,9 +1,9 @@
-//! The loops that a copy is made of. Offsets count elements: of the C-order chunk, and of the output.
+//! Loops of a copy. Offsets count elements: of the C-order chunk, and of the output.
 
 use std::sync::Arc;
 
-/// Positions without a rule: entry p is at `index[p·k …]` (within the chunk, one per axis of `axes`, k of them) and
-/// goes to `dst[p]`. One table serves all chunks of a selection; a run is a window of it.
+/// Irregular positions: entry p is at `index[p·k …]` (within the chunk, one per axis of `axes`, k of them) and goes to
+/// `dst[p]`. One table serves all chunks of a selection; a run is a window of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scatter {
     pub axes: Vec<usize>,

@@ -1,4 +1,4 @@
-//! A selection that has met an array's shape: what is read, and where each element goes in a C-order output.
+//! A selection resolved against an array's shape: which elements are read, and where each goes in a C-order output.
 
 use std::borrow::Cow;
 
@@ -111,7 +111,7 @@ impl Selection {
     }
 }
 
-/// Elements of the largest result: strides and their sums stay clear of 64 bits.
+/// Maximum number of elements of a result, chosen so that strides and their sums fit 64 bits.
 const MAX_OUT: u64 = 1 << 62;
 
 /// C-order strides of the output in elements, and its number of elements.
@@ -152,7 +152,7 @@ fn orthogonal(shape: &[u64], terms: ResolvedIndexes<'_>) -> Result<Selection> {
     Ok(Selection { shape: shape.to_vec(), out_shape, out_len, picks, joint: None })
 }
 
-/// Where the broadcast lists go in NumPy's result, and what they look like there.
+/// Position and shape of the broadcast lists in NumPy's result.
 struct Lists {
     /// Their common shape; empty without lists.
     shape: Vec<u64>,
@@ -171,7 +171,8 @@ impl Lists {
         if shapes().next().is_none() {
             return Ok(Self { shape: vec![], at: 0 });
         }
-        // With any list present integers count as lists too; slices and ellipses between them send the lists to the front.
+        // If any list is present, integers count as lists too. A slice or ellipsis between lists moves them to the
+        // front.
         let advanced = |term: &ResolvedIndex<'_>| !matches!(term, ResolvedIndex::Slice(_));
         let first = terms.axes.iter().position(advanced).unwrap_or(0);
         let last = terms.axes.iter().rposition(advanced).unwrap_or(0);
@@ -198,7 +199,7 @@ fn numpy(shape: &[u64], terms: ResolvedIndexes<'_>) -> Result<Selection> {
         picks.push(match term {
             ResolvedIndex::At(index) => Some(Pick::range(Progression::one(index), 0)),
             ResolvedIndex::Slice(range) => Some(Pick::range(range, slice_strides.next().unwrap_or(1))),
-            // NumPy does not look at lists that broadcast to nothing, and neither may we.
+            // NumPy does not check lists that broadcast to an empty shape, so this code does not either.
             ResolvedIndex::List { .. } if lists.shape.contains(&0) => Some(Pick::range(Progression::EMPTY, 0)),
             ResolvedIndex::List { shape: of, values } => {
                 columns.push((axis, of, wrapped(values, shape[axis], axis)?));
@@ -212,8 +213,8 @@ fn numpy(shape: &[u64], terms: ResolvedIndexes<'_>) -> Result<Selection> {
 
 type Column = (usize, Vec<u64>, Vec<u64>);
 
-/// Lists that vary along different axes of the result are independent picks (one list, `numpy.ix_`): they cost far
-/// less than points. The others are joined.
+/// Lists that vary along different axes of the result are independent (a single list, or `numpy.ix_`) and much cheaper
+/// than points. The others are joined.
 fn place_lists(
     picks: &mut [Option<Pick>],
     columns: Vec<Column>,
@@ -243,7 +244,7 @@ fn place_lists(
     Ok(Some(Joint { axes, columns: columns?, dst_step: innermost }))
 }
 
-/// The one axis of the common shape along which a list of this shape varies.
+/// The only axis of the common shape along which a list of this shape varies, if there is exactly one.
 fn only_axis(shape: &[u64], rank: usize) -> Option<usize> {
     let mut long = (0..shape.len()).filter(|&k| shape[k] != 1);
     let axis = long.next()?;
@@ -253,7 +254,7 @@ fn only_axis(shape: &[u64], rank: usize) -> Option<usize> {
 fn wrapped(values: Cow<'_, [i64]>, len: u64, axis: usize) -> Result<Vec<u64>> {
     match values {
         Cow::Borrowed(values) => values.iter().map(|&index| wrap(index, len, axis)).collect(),
-        // in the memory that it has
+        // filtered in place, without another allocation
         Cow::Owned(values) => values.into_iter().map(|index| wrap(index, len, axis)).collect(),
     }
 }

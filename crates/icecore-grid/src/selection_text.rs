@@ -7,12 +7,12 @@ use crate::resolve_index::selection_error;
 const EXAMPLES: &str = "examples: 3, -1, 0:10, ::4, [1,5,9], ..., or by name: time=0:10, places counted from 0; \
                         what coordinates say (lat=52.5, a date) is selected in xarray: .sel() of engine=\"icecore\"";
 
-/// Reads a selection. Entries are separated by commas: an integer, a slice `start:stop:step`, a list `[1, 5, 9]`, a mask
-/// `[true, false]`, or `...`. With names (`dims` are the array's, `None` if an axis has none) the order is free and
-/// axes that are not named are whole. An empty text selects everything.
+/// Parses a selection. Entries are separated by commas: an integer, a slice `start:stop:step`, a list `[1, 5, 9]`, a
+/// mask `[true, false]`, or `...`. With names (`dims` are the array's, `None` if an axis has none) the order is free,
+/// and unnamed axes are selected whole. An empty text selects everything.
 ///
 /// # Errors
-/// `selection`: names the offending text, its position (in characters, from 1) and the dimensions that are known.
+/// `selection`: the message names the invalid entry, its position (in characters, from 1) and the known dimensions.
 pub fn parse_selection(text: &str, dims: &[Option<String>]) -> Result<Vec<Index>> {
     let entries = entries(text)?;
     let named = entries.iter().filter(|entry| entry.name.is_some()).count();
@@ -42,7 +42,7 @@ pub fn parse_selection(text: &str, dims: &[Option<String>]) -> Result<Vec<Index>
 
 /// One entry between commas.
 struct Entry<'a> {
-    /// All of it, without surrounding blanks.
+    /// The entry without surrounding blanks.
     text: &'a str,
     /// In characters, from 1.
     position: usize,

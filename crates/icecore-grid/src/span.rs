@@ -1,6 +1,6 @@
-//! Coalescing: byte ranges that are needed, merged into requests that are worth making.
+//! Coalescing: merges byte ranges into requests.
 
-/// A wanted byte range of one object.
+/// A requested byte range of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Which object (file, bucket key); the caller's numbering.
@@ -9,18 +9,19 @@ pub struct Span {
     pub offset: u64,
     /// Number of bytes.
     pub length: u64,
-    /// The caller's own mark; not looked at here.
+    /// The caller's own mark; ignored here.
     pub tag: u32,
 }
 
-/// When two ranges are fetched as one, and how large a request may grow. All in bytes.
+/// Limits for merging ranges into requests, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merge {
-    /// Largest gap that is cheaper to read over than to skip with another request: latency × bandwidth of the store.
+    /// Largest gap that is read rather than skipped: latency × bandwidth of the store.
     pub gap: u64,
-    /// No request is larger than this, unless a single span is.
+    /// Maximum length of a request, unless a single span is longer.
     pub max_request: u64,
-    /// Longer requests are cut between spans that do not overlap, so that several run at once; 0 never cuts.
+    /// Requests longer than this are split between spans that do not overlap, so that several run at once; 0 never
+    /// splits.
     pub split: u64,
 }
 
@@ -37,8 +38,8 @@ pub struct Request {
     pub spans: Vec<u32>,
 }
 
-/// A stretch of spans in order whose bytes, gaps read over included, run from `start` to `end`. Ends are kept in 128
-/// bits: offsets and lengths come from files and may add up to anything.
+/// A run of spans in order, with gaps smaller than the limit; its bytes run from `start` to `end`. Ends are kept in 128
+/// bits: offsets and lengths come from files and their sums may overflow 64 bits.
 struct Stretch {
     start: u64,
     end: u128,
@@ -89,7 +90,7 @@ pub fn coalesce(spans: &[Span], merge: &Merge) -> Vec<Request> {
     requests
 }
 
-/// How many of the first spans, in order, have no gap larger than `gap` between them, and how many bytes they cover.
+/// Number of leading spans without a gap larger than `gap` between them, and the bytes they cover.
 fn cluster(spans: &[Span], order: &[u32], gap: u64) -> (usize, u128) {
     let mut spans = order.iter().map(|&at| &spans[at as usize]);
     let Some(first) = spans.next() else { return (0, 0) };
@@ -112,7 +113,7 @@ fn divide(spans: &[Span], cluster: &[u32], length: u128, merge: &Merge, requests
         0 => most,
         split => most.min(u128::from(split)),
     };
-    // Equal shares instead of full requests and a small remainder: all of them then finish at about the same time.
+    // Equal shares, rather than full requests and a short remainder, finish at about the same time.
     let share = if soft == 0 { 0 } else { length.div_ceil(length.div_ceil(soft).max(1)) };
     let mut from = 0;
     while from < cluster.len() {

@@ -1,4 +1,4 @@
-//! FrAdcData, FrProcData and FrSimData: what stands before a channel's data vector.
+//! FrAdcData, FrProcData and FrSimData: the fields before a channel's data vector.
 
 use icecore_grid::Result;
 
@@ -11,7 +11,7 @@ use crate::toc::Kind;
 pub(crate) struct ChannelHead {
     pub name: String,
     pub unit: String,
-    /// Samples a second; 0 if the structure has none (FrProcData from version 6 on).
+    /// Samples per second; 0 if the structure has no rate (FrProcData from version 6 on).
     pub rate: f64,
     /// Seconds between the start of the frame and the first sample.
     pub offset: f64,
@@ -118,7 +118,7 @@ fn process(cursor: &mut Cursor) -> Result<ChannelHead> {
     Ok(head)
 }
 
-/// FrameL writes the rate of version 6 in 4 bytes, others in 8: the length of the structure decides.
+/// FrameL writes version 6's rate in 4 bytes, other writers in 8: the length of the structure decides.
 fn simulated(cursor: &mut Cursor) -> Result<ChannelHead> {
     let widths: &[bool] = match cursor.format.version {
         4 => &[false],

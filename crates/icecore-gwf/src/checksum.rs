@@ -52,7 +52,7 @@ impl Cksum {
         self.len += bytes.len() as u64;
     }
 
-    /// The sum with the length appended, least significant byte first, without leading zeros.
+    /// The checksum with the length appended, least significant byte first, without leading zeros.
     #[must_use]
     pub fn finish(self) -> u32 {
         let (mut crc, mut len) = (self.crc, self.len);

@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
         Ok(Pointer { class, instance })
     }
 
-    /// A count of items that take at least `each` bytes; 0xffffffff stands for an absent list.
+    /// A count of items that take at least `each` bytes; 0xffffffff means an absent list.
     pub fn count(&mut self, each: usize) -> Result<usize> {
         match self.u32()? {
             u32::MAX => Ok(0),
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `n` as a length, if so many items of at least `each` bytes can follow.
+    /// `n` as a length, if that many items of at least `each` bytes can follow.
     pub fn fits(&self, n: u64, each: usize) -> Result<usize> {
         let fits = usize::try_from(n).ok().filter(|n| n.checked_mul(each).is_some_and(|bytes| bytes <= self.left()));
         fits.ok_or_else(|| corrupt(format!("a count of {n} exceeds the {} bytes left in the structure", self.left())))

@@ -1,4 +1,4 @@
-//! Decoding of one FrVect structure, which says itself how it is compressed and in which byte order it is written.
+//! Decoding of one FrVect structure, which records its compression and byte order.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -10,7 +10,7 @@ use crate::vect::VectHead;
 use crate::vect_type::VectType;
 use crate::zero_suppress::expand;
 
-/// What a structure holds.
+/// Content of a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectShape {
     pub dtype: VectType,
@@ -110,7 +110,7 @@ fn sum(out: &mut [u8], word: usize) {
     }
 }
 
-/// The structure's length, which is the length of `bytes`, tells version and byte order apart.
+/// Version and byte order follow from the structure's length, which is the length of `bytes`.
 fn open(bytes: &[u8]) -> Result<(VectShape, &[u8], ByteOrder)> {
     let mut last = Err(corrupt(format!("{} bytes are not one FrVect structure", bytes.len())));
     for version in [8, 4] {

@@ -1,4 +1,4 @@
-//! FrEndOfFile: where the table of contents begins, and the file's checksum.
+//! FrEndOfFile: position of the table of contents, and the file's checksum.
 
 use icecore_grid::Result;
 

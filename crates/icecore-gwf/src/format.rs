@@ -11,7 +11,7 @@ pub enum ByteOrder {
     Big,
 }
 
-/// What decides how structures are laid out.
+/// Properties that determine the layout of structures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
     pub version: u8,

@@ -1,4 +1,4 @@
-//! Index of a file: frames, channels, and where each channel's vectors lie.
+//! Index of a file: frames, channels, and the locations of each channel's vectors.
 
 use std::collections::HashSet;
 
@@ -16,16 +16,16 @@ use crate::toc::{Contents, Entry, Frame, Kind, read_toc};
 use crate::vect::{Vect, read_vect};
 use crate::window::Window;
 
-/// Bytes read at the end at once: the table of contents of a common file.
+/// Bytes read at the end at once: the table of contents of a typical file.
 const TAIL: u64 = 16 << 10;
 
-/// What a file holds.
+/// Content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameFile {
     pub format: Format,
     pub frames: Vec<Frame>,
     pub channels: Vec<Channel>,
-    /// Names of events and how many there are of each.
+    /// Names of events and their numbers.
     pub events: Vec<(String, u32)>,
     /// Whether the table of contents was used; if not, the file was scanned.
     pub from_toc: bool,
@@ -117,7 +117,7 @@ fn collect<S: ReadAt + ?Sized>(
     FrameFile { format, frames: contents.frames, channels, events: contents.events, from_toc, problems }
 }
 
-/// (position, entry, frame) of all that is to be read; duplicates are reported.
+/// (position, entry, frame) of all structures to read; duplicates are reported.
 fn wanted(contents: &Contents, per_channel: usize, problems: &mut Vec<Problem>) -> Vec<(u64, usize, usize)> {
     let mut names = HashSet::new();
     let mut wanted = Vec::new();
@@ -175,7 +175,7 @@ fn start(frame: &Frame, fields: &ChannelHead) -> Result<i64> {
     start.ok_or_else(|| Error::new(ErrorKind::Format, format!("the time offset is {} s", fields.offset)))
 }
 
-/// The vector's own step; the structure's rate where the vector has none.
+/// The vector's own step; the structure's rate if the vector has none.
 fn step(fields: &ChannelHead, vect: &Vect) -> Result<f64> {
     let usable = |x: f64| x.is_finite() && x > 0.0;
     if usable(vect.dx) {
@@ -209,7 +209,7 @@ fn channel_head<S: ReadAt + ?Sized>(
     Ok((head, fields))
 }
 
-/// Walks from `at` to the structure that `pointer` names, at most to the end of the frame.
+/// Walks from `at` to the structure that `pointer` identifies, at most to the end of the frame.
 fn find<S: ReadAt + ?Sized>(
     window: &mut Window<S>,
     format: Format,

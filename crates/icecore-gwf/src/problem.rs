@@ -1,8 +1,8 @@
-//! A fault in a file that does not stop the rest from being read.
+//! A fault in a file that does not prevent reading the rest.
 
 use icecore_grid::{Error, ErrorKind};
 
-/// One fault: what is wrong, in which channel and where.
+/// One fault: message, channel and position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub kind: ErrorKind,

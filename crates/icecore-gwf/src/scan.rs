@@ -13,10 +13,10 @@ use crate::source::ReadAt;
 use crate::toc::{Contents, Entry, Frame, Kind, frame_times};
 use crate::window::Window;
 
-/// Largest channel structure and frame header that is parsed.
+/// Maximum size of a channel structure or frame header that is parsed.
 const MAX_STRUCTURE: u64 = 1 << 22;
 
-/// Walks all structures. What cannot be read is reported in `problems`; the scan ends at the first length that lies.
+/// Walks all structures. Unreadable ones are reported in `problems`; the scan ends at the first wrong length.
 pub(crate) fn scan<S: ReadAt + ?Sized>(
     window: &mut Window<S>,
     format: Format,

@@ -1,4 +1,4 @@
-//! Where the bytes come from: a file, a slice, or a store that reads ranges.
+//! Byte sources: a file, a slice, or a store that reads ranges.
 
 use std::fs::File;
 
@@ -11,7 +11,7 @@ pub trait ReadAt {
     /// Length of the file in bytes.
     fn size(&self) -> Result<u64>;
 
-    /// Fills `out` from `offset`; an error if the file ends before.
+    /// Fills `out` from `offset`; an error if the file is too short.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
     /// Bytes that a small read should fetch: large for stores in which a request costs more than its bytes.

@@ -45,7 +45,7 @@ pub struct Frame {
 pub(crate) struct Entry {
     pub name: String,
     pub kind: Kind,
-    /// One for each frame; 0 where the frame lacks the channel.
+    /// One position per frame; 0 if the frame lacks the channel.
     pub positions: Vec<u64>,
 }
 
@@ -152,7 +152,7 @@ fn classes(cursor: &mut Cursor) -> Result<Vec<(u16, String)>> {
     ids.into_iter().map(|id| Ok((id, cursor.string()?))).collect()
 }
 
-/// Static data: one table in version 8, one after the other before.
+/// Static data: one table in version 8, consecutive tables before.
 fn skip_static(cursor: &mut Cursor) -> Result<()> {
     let n = cursor.count(8)?;
     if cursor.format.version < 8 {

@@ -1,4 +1,4 @@
-//! FrVect: header and the fields behind its data.
+//! FrVect: header and the fields after its data.
 
 use icecore_grid::Result;
 
@@ -12,7 +12,7 @@ use crate::window::Window;
 /// One data vector of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vect {
-    /// Byte range of the whole structure: what `decode_vect` takes.
+    /// Byte range of the whole structure: the input of `decode_vect`.
     pub offset: u64,
     pub len: u64,
     pub compress: u16,
@@ -40,7 +40,7 @@ pub(crate) struct VectHead {
 }
 
 impl VectHead {
-    /// Reads from behind the structure's header up to the data.
+    /// Reads from the end of the structure's header up to the data.
     pub fn parse(cursor: &mut Cursor) -> Result<VectHead> {
         cursor.skip_string()?;
         let (compress, code) = (cursor.u16()?, cursor.u16()?);

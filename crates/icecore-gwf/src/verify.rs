@@ -1,4 +1,4 @@
-//! Checks the checksums of structures and of the file.
+//! Verify the checksums of structures and of the file.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -13,8 +13,8 @@ use crate::window::Window;
 
 const BLOCK: u64 = 1 << 20;
 
-/// Reads the whole file and reports each structure whose checksum (version 8) and a file whose checksum (6 and 8) is wrong.
-/// Version 4 uses another checksum, which is not verified; that is reported as `unsupported`.
+/// Reads the whole file and reports each structure with a wrong checksum (version 8), and a wrong checksum of the file
+/// (6 and 8). Version 4 uses another checksum, which is not verified; this is reported as `unsupported`.
 pub fn verify<S: ReadAt + ?Sized>(source: &S) -> Result<Vec<Problem>> {
     let mut window = Window::new(source)?;
     let format = Format::parse(window.up_to(0, FILE_HEADER)?)?;
@@ -75,7 +75,7 @@ fn structure<S: ReadAt + ?Sized>(window: &mut Window<S>, format: Format, at: u64
     Ok((head.len, stored == sum.finish()))
 }
 
-/// The sum of the file: without its own 4 bytes in version 8, with zeros in their place in version 6.
+/// The checksum of the file: without its own 4 bytes in version 8, with zeros in their place in version 6.
 fn whole<S: ReadAt + ?Sized>(
     source: &S,
     window: &Window<S>,

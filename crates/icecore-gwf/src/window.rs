@@ -5,7 +5,7 @@ use icecore_grid::Result;
 use crate::problem::corrupt;
 use crate::source::ReadAt;
 
-/// Largest structure that is read whole; only tables of contents come near it.
+/// Maximum size of a structure that is read whole; only tables of contents come near it.
 const MAX_READ: u64 = 1 << 30;
 
 pub(crate) struct Window<'a, S: ReadAt + ?Sized> {
@@ -32,13 +32,13 @@ impl<'a, S: ReadAt + ?Sized> Window<'a, S> {
         self.bytes.get(from..from + len as usize).ok_or_else(|| corrupt("window outside its buffer"))
     }
 
-    /// As many bytes as there are at `offset`, at most `len`.
+    /// As many bytes as exist at `offset`, at most `len`.
     pub fn up_to(&mut self, offset: u64, len: u64) -> Result<&[u8]> {
         let left = self.size.saturating_sub(offset).min(len);
         self.get(offset, left)
     }
 
-    /// Reads the last `len` bytes of the file ahead of their use.
+    /// Prefetches the last `len` bytes of the file.
     pub fn fill_tail(&mut self, len: u64) -> Result<()> {
         let len = len.min(self.size);
         self.fill(self.size - len, len)

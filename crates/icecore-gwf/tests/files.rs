@@ -1,4 +1,4 @@
-//! Frame files of every version, byte order, compression and type: read back, scanned, damaged.
+//! Frame files of every version, byte order, compression and type: read, scanned, damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::needless_range_loop, reason = "the frame is an index into several lists")]
 

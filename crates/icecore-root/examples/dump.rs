@@ -1,6 +1,6 @@
-//! Writes what the crate reads from a ROOT file to a folder: `index.json`, and the values of each branch and column.
+//! Writes the content of a ROOT file to a directory: `index.json`, and the values of each branch and column.
 //!
-//! `tools/compare_root.py` compares it with uproot. With `--open`, prints how long opening each tree takes instead.
+//! `tools/compare_root.py` compares it with uproot. With `--open`, prints the time to open each tree instead.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -119,7 +119,7 @@ fn describe(branch: &Branch) -> Value {
     out
 }
 
-/// Content, and counts where the entries are of different lengths.
+/// Content, and counts if the entries have different lengths.
 fn values(file: &File<LocalFile>, tree: &Tree, branch: &Branch) -> Result<Vec<Vec<u8>>> {
     let members = match &branch.interpretation {
         Interpretation::Group | Interpretation::Unsupported(_) => return Ok(Vec::new()),

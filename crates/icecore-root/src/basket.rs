@@ -19,7 +19,7 @@ pub struct Basket {
     offsets: Option<Vec<u32>>,
 }
 
-/// What a basket's key says about its values.
+/// Description of a basket's values, from its key.
 pub(crate) struct Bounds {
     pub entries: u64,
     /// Bytes of values, without offsets.
@@ -46,7 +46,7 @@ impl KeyHead {
         };
         if stored_len > len || key_len > stored_len || key_len < HEADER + 18 {
             return Err(corrupt(format!(
-                "basket of {stored_len} bytes with a key of {key_len}; {len} bytes are there"
+                "basket of {stored_len} bytes with a key of {key_len}; {len} bytes are available"
             )));
         }
         Ok(Self { stored_len, object_len, key_len })
@@ -66,13 +66,13 @@ impl KeyHead {
     }
 }
 
-/// How many elements each entry of a jagged branch has.
+/// The number of elements in each entry of a jagged branch.
 pub type Counts = Vec<u32>;
 
 impl Basket {
     /// Decompresses a basket from its bytes in the file, its key included.
     ///
-    /// Errors are `Corrupt` where the key contradicts itself or the bytes, `Codec` for an unknown compression.
+    /// Errors are `Corrupt` if the key contradicts itself or the bytes, `Codec` for an unknown compression.
     pub fn read(stored: &[u8], expander: &mut Expander) -> Result<Self> {
         let head = KeyHead::read(stored, stored.len())?;
         let bounds = head.bounds(stored)?;
@@ -86,15 +86,15 @@ impl Basket {
         Ok(Self { entries, content, offsets })
     }
 
-    /// Entries and bytes of values from the first bytes of a basket of `len` bytes; `None` where its key is longer, with
-    /// the key's length.
+    /// Number of entries and bytes of values, from the first bytes of a basket of `len` bytes; `None` if its key is
+    /// longer, with the key's length.
     pub(crate) fn bounds(start: &[u8], len: u64) -> Result<(Option<Bounds>, u64)> {
         let head = KeyHead::read(start, usize::try_from(len).unwrap_or(usize::MAX))?;
         let known = if head.key_len <= start.len() { Some(head.bounds(start)?) } else { None };
         Ok((known, head.key_len as u64))
     }
 
-    /// A basket that lies in the tree's object.
+    /// A basket inside the tree's object.
     #[must_use]
     pub fn embedded(basket: &Embedded) -> Self {
         let entries = usize::try_from(basket.entries).unwrap_or(usize::MAX);
@@ -143,7 +143,8 @@ impl Basket {
 
     /// Elements per entry. `skip` bytes precede the elements of each entry; `element` is an element's size.
     ///
-    /// Where the basket stores no offsets, [`counts_from`](Self::counts_from) takes them from the counter's values.
+    /// If the basket stores no offsets, [`counts_from`](Self::counts_from) computes the counts from the counter's
+    /// values.
     pub fn counts(&self, skip: usize, element: usize) -> Result<Counts> {
         let spans = self.spans()?;
         spans.enumerate().map(|(entry, span)| Ok(elements(entry, span.len(), skip, element)? as u32)).collect()
@@ -167,13 +168,14 @@ impl Basket {
         Ok(counter.to_vec())
     }
 
-    /// Whether the basket says where its entries begin.
+    /// Whether the basket stores the offsets of its entries.
     #[must_use]
     pub fn has_offsets(&self) -> bool {
         self.offsets.is_some()
     }
 
-    /// Appends the elements of all entries to `out` in native byte order; `skip` bytes before each entry's are left out.
+    /// Appends the elements of all entries to `out` in native byte order, without the `skip` bytes before each entry's
+    /// elements.
     ///
     /// A `skip` of 10 is a vector's header, whose element count is checked.
     pub fn elements(&self, dtype: DType, skip: usize, per_element: usize, out: &mut Vec<u8>) -> Result<()> {
@@ -279,7 +281,7 @@ fn one_string(entry: usize, cursor: &mut Cursor, skip: usize, out: &mut Vec<u8>,
     Ok(())
 }
 
-/// The array behind the values: its length, the offsets, and one more, which real files leave 0.
+/// The array after the values: its length, the offsets, and one more offset, which is 0 in real files.
 fn read_offsets(data: &[u8], entries: usize, key_len: usize, border: usize) -> Result<Option<Vec<u32>>> {
     let mut cursor = Cursor::at(data, border);
     let count = cursor.i32()?;

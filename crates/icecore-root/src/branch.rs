@@ -10,12 +10,12 @@ use crate::interpretation::Interpretation;
 use crate::leaf::{self, Leaf};
 use crate::object::{Buffer, Object, Pointer, finish, header, skip, t_named, t_obj_array, whole};
 
-/// Branches within branches.
+/// Maximum nesting of branches.
 const MAX_DEPTH: usize = 64;
-/// Branches of one tree.
+/// Maximum number of branches of a tree.
 const MAX_BRANCHES: usize = 1 << 20;
 
-/// Where a basket lies in the file, and the entries that it holds.
+/// Location of a basket in the file, and its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BasketRange {
     /// Offset of the basket's key.
@@ -41,15 +41,15 @@ pub struct Branch {
     pub entries: u64,
     pub first_entry: u64,
     pub leaves: Vec<Leaf>,
-    /// What the values are, and how they are stored.
+    /// Type and encoding of the values.
     pub interpretation: Interpretation,
-    /// Baskets of their own in the file.
+    /// Baskets with their own keys in the file.
     pub baskets: Vec<BasketRange>,
-    /// Baskets inside of the tree's own object, behind all others.
+    /// Baskets inside the tree's object, after all others.
     pub embedded: Vec<Embedded>,
     /// Another file that holds the baskets; empty for this one.
     pub file_name: String,
-    /// Why the baskets cannot be read, where they contradict the branch.
+    /// Reason why the baskets cannot be read, if they contradict the branch.
     pub damage: Option<Error>,
     /// The class that the branch holds or is a member of.
     pub class_name: String,
@@ -59,7 +59,7 @@ pub struct Branch {
     pub streamer_type: i32,
 }
 
-/// Branches in reading order, and the leaves that were streamed within others.
+/// Branches in reading order, and the leaves that were streamed inside others.
 #[derive(Default)]
 pub(crate) struct Collector {
     branches: Vec<Branch>,
@@ -141,7 +141,7 @@ fn read_branch<'a>(
     Ok(())
 }
 
-/// The part `TBranch`; puts the branch and its sub-branches into `all`.
+/// Reads the part `TBranch`; appends the branch and its sub-branches to `all`.
 fn read_base<'a>(
     cursor: &mut Cursor<'a>,
     buffer: Buffer<'a>,
@@ -247,7 +247,7 @@ fn read_head(cursor: &mut Cursor, version: u16) -> Result<Head> {
     }
 }
 
-/// `ROOT::TIOFeatures`: flags that the baskets themselves repeat.
+/// `ROOT::TIOFeatures`: flags that the baskets repeat.
 pub(crate) fn skip_io_features(cursor: &mut Cursor) -> Result<()> {
     skip(cursor, "ROOT::TIOFeatures")
 }
@@ -268,12 +268,12 @@ fn read_lists(cursor: &mut Cursor, head: &Head) -> Result<Lists> {
     cursor.take(1)?;
     let lengths = cursor.i32s(n).within(|| "lengths of baskets")?;
     let entries = wide(cursor).within(|| "entries of baskets")?;
-    // From version 10 on, offsets have 8 bytes; a marker of 2 says so in files that began with 4.
+    // From version 10 on, offsets have 8 bytes; a marker of 2 means the same in files that began with 4.
     let offsets = wide(cursor).within(|| "offsets of baskets")?;
     Ok(Lists { lengths, entries, offsets })
 }
 
-/// The baskets that have an offset of their own; those behind are embedded or were never written.
+/// The baskets with an offset in the file; later ones are embedded or were never written.
 fn ranges(lists: &Lists, head: &Head) -> Result<Vec<BasketRange>> {
     let written = head.write_basket.min(head.max_baskets);
     let count = lists.offsets.iter().take(written).take_while(|offset| **offset != 0).count();
@@ -300,7 +300,7 @@ fn ranges(lists: &Lists, head: &Head) -> Result<Vec<BasketRange>> {
 }
 
 impl Branch {
-    /// Records as damage what the baskets and the tree disagree on.
+    /// Records contradictions between the baskets and the tree as damage.
     pub(crate) fn check(&mut self) {
         if self.damage.is_some()
             || matches!(self.interpretation, Interpretation::Group | Interpretation::Unsupported(_))
@@ -327,7 +327,7 @@ impl Branch {
         }
     }
 
-    /// Whether all entries lie in baskets of their own, which can be linked in place.
+    /// Whether all entries are in baskets of their own, which can be linked in place.
     #[must_use]
     pub fn is_linkable(&self) -> bool {
         self.embedded.is_empty() && self.file_name.is_empty() && self.damage.is_none()

@@ -6,9 +6,9 @@ use twox_hash::XxHash64;
 
 use crate::cursor::{Cursor, Within, corrupt};
 
-/// The largest decoded object: ROOT's lengths are 31 bits.
+/// Maximum size of a decoded object: ROOT's lengths have 31 bits.
 const MAX_OBJECT: usize = i32::MAX as usize;
-/// Memory that an xz stream may ask for: ROOT's strongest level needs 65 MiB.
+/// Memory limit of an xz stream: ROOT's strongest level needs 65 MiB.
 const XZ_MEMORY: u64 = 256 << 20;
 
 /// Decompresses ROOT's blocks; keeps the decoders' contexts between calls.
@@ -40,9 +40,9 @@ fn next_block<'a>(cursor: &mut Cursor<'a>) -> Result<Block<'a>> {
 }
 
 impl Expander {
-    /// Decodes an object of `len` bytes from `stored`: blocks, or the bytes themselves where both lengths agree.
+    /// Decodes an object of `len` bytes from `stored`: blocks, or the bytes themselves if both lengths are equal.
     ///
-    /// Memory is taken block by block, so a false `len` costs no more than the blocks that decode.
+    /// Memory is allocated block by block, so a false `len` costs no more than the blocks that decode.
     pub fn expand(&mut self, stored: &[u8], len: usize, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         if len > MAX_OBJECT {
@@ -146,7 +146,7 @@ fn reserve(out: &mut Vec<u8>, more: usize) -> Result<()> {
     out.try_reserve(more).map_err(|_| Error::new(ErrorKind::Memory, format!("no memory for {more} decoded bytes")))
 }
 
-/// An LZ4 block behind the big-endian XXH64 of its stored bytes.
+/// An LZ4 block after the big-endian XXH64 of its stored bytes.
 fn lz4(stored: &[u8], out: &mut [u8]) -> Result<usize> {
     let (sum, block) = stored.split_first_chunk::<8>().ok_or_else(|| corrupt("lz4: no checksum"))?;
     let (found, expected) = (XxHash64::oneshot(0, block), u64::from_be_bytes(*sum));

@@ -1,4 +1,4 @@
-//! C++ type names, as far as their values are numbers, vectors of numbers, or strings.
+//! C++ type names of numbers, vectors of numbers, and strings.
 
 use crate::dtype::DType;
 use crate::streamer::squeeze;
@@ -26,7 +26,7 @@ pub(crate) fn parse(name: &str) -> Option<CppType> {
     number(inner).map(CppType::Vector)
 }
 
-/// The number type of a squeezed name.
+/// The number type of a name without spaces.
 fn number(name: &str) -> Option<DType> {
     Some(match name {
         "bool" | "Bool_t" => DType::Bool,

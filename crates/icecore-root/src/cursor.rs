@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// A string with a length of 1 byte, or of 4 behind a byte 255.
+    /// A string with a length of 1 byte, or of 4 bytes after a byte 255.
     pub fn string(&mut self) -> Result<String> {
         let len = match self.u8()? {
             255 => self.u32()? as usize,
@@ -112,7 +112,7 @@ pub(crate) fn unsupported(message: impl Into<String>) -> Error {
         .hint("uproot may read it: pack the object through uproot, or leave it out")
 }
 
-/// Puts the name of the enclosing object before an error's message.
+/// Prefixes an error's message with the name of the enclosing object.
 pub(crate) trait Within<T> {
     fn within<D: Display>(self, name: impl FnOnce() -> D) -> Result<T>;
 }

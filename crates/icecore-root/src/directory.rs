@@ -10,11 +10,11 @@ use crate::source::{ByteSource, read_at};
 
 /// Directory records newer than this hold offsets of 8 bytes.
 const BIG_DIRECTORY: i16 = 1000;
-/// The longest directory record.
+/// Maximum length of a directory record.
 const RECORD: u64 = 42;
-/// Directories within directories.
+/// Maximum nesting of directories.
 const MAX_DEPTH: usize = 64;
-/// Keys in all directories together.
+/// Maximum number of keys in all directories together.
 const MAX_KEYS: usize = 1 << 22;
 
 /// The list of keys that a directory record points to.

@@ -48,7 +48,8 @@ impl DType {
         }
     }
 
-    /// The type of `TStreamerElement::fType` or `TLeafElement::fType`; `None` for what is not a plain number.
+    /// The type with this code of `TStreamerElement::fType` or `TLeafElement::fType`; `None` if it is not a plain
+    /// number.
     pub(crate) fn of_streamer(code: i32) -> Option<Self> {
         Some(match code {
             1 | 10 => Self::Int8,

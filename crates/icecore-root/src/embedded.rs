@@ -1,4 +1,4 @@
-//! Baskets that lie inside the tree's own object, uncompressed within it: trees that were not flushed.
+//! Uncompressed baskets inside the tree's object, in trees that were not flushed.
 
 use icecore_grid::Result;
 
@@ -12,11 +12,11 @@ pub struct Embedded {
     pub entries: u64,
     /// The values as a basket holds them, without offsets.
     pub content: Vec<u8>,
-    /// Where each entry begins in `content`, and its end; absent for entries of fixed size.
+    /// Start of each entry in `content`, and the end; absent for entries of fixed size.
     pub offsets: Option<Vec<u32>>,
 }
 
-/// Reads the array `fBaskets`, which has baskets only where they are embedded.
+/// Reads the array `fBaskets`, which contains only embedded baskets.
 pub(crate) fn read_all<'a>(cursor: &mut Cursor<'a>, buffer: Buffer<'a>) -> Result<Vec<Embedded>> {
     let mut out = Vec::new();
     t_obj_array(cursor, buffer, |item| {
@@ -29,7 +29,7 @@ pub(crate) fn read_all<'a>(cursor: &mut Cursor<'a>, buffer: Buffer<'a>) -> Resul
     Ok(out)
 }
 
-/// Gives the baskets their entries, from `start` on. A last basket that was filled no further than `end` ends there.
+/// Assigns the entries from `start` on to the baskets. A last basket that is filled only up to `end` ends there.
 pub(crate) fn number(mut baskets: Vec<Embedded>, start: u64, end: u64) -> Vec<Embedded> {
     if start >= end {
         return Vec::new(); // A basket that was being filled when all entries had been flushed.
@@ -42,7 +42,7 @@ pub(crate) fn number(mut baskets: Vec<Embedded>, start: u64, end: u64) -> Vec<Em
     baskets
 }
 
-/// The header of a basket behind its key, and its length.
+/// The header of a basket after its key, and its length.
 const BASKET_HEADER: usize = 19;
 /// Flags of `TBasket::Streamer`.
 const GENERATED_OFFSETS: u8 = 80;
@@ -78,13 +78,13 @@ fn read<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<Option<Embedded>> 
     Ok(Some(Embedded { first_entry: 0, entries: count as u64, content, offsets }))
 }
 
-/// An array of integers behind its length.
+/// An array of integers after its length.
 fn list(cursor: &mut Cursor) -> Result<Vec<i32>> {
     let count = cursor.i32()?;
     cursor.i32s(usize::try_from(count).map_err(|_| corrupt(format!("{count} offsets")))?)
 }
 
-/// Offsets from the key's start, made relative to the content; the end is `border`, whatever is stored for it.
+/// Converts offsets from the key's start to offsets in the content; the end is `border`, whatever is stored for it.
 pub(crate) fn relative(stored: Vec<i32>, entries: usize, key_len: usize, border: usize) -> Result<Vec<u32>> {
     if stored.len() < entries {
         return Err(corrupt(format!("{} offsets for {entries} entries", stored.len())));

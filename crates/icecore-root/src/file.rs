@@ -1,4 +1,4 @@
-//! A ROOT file: its header, its keys, its classes, and the objects that they lead to.
+//! A ROOT file: its header, keys, classes, and objects.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use crate::tree::Tree;
 
 /// The first request: the header, and nearly always the file's directory record.
 const FIRST: u64 = 512;
-/// Versions above this are of files that may exceed 2 GiB: their offsets have 8 bytes.
+/// Files with versions above this may exceed 2 GiB: their offsets have 8 bytes.
 const BIG_FILE: i32 = 1_000_000;
 
 /// An open ROOT file.
@@ -56,7 +56,7 @@ impl Header {
 }
 
 impl<S: ByteSource> File<S> {
-    /// Reads header and keys: three requests for a file without subdirectories.
+    /// Reads header and keys, with three requests for a file without subdirectories.
     pub fn open(source: S) -> Result<Self> {
         let first = read_at(&source, 0, FIRST.min(source.len()))?;
         let header = Header::read(&first).within(|| "file header")?;
@@ -72,7 +72,7 @@ impl<S: ByteSource> File<S> {
         Ok(Self { source, keys, classes_at: header.classes_at, classes: OnceLock::new() })
     }
 
-    /// All keys, those of subdirectories behind their directory's.
+    /// All keys; those of a subdirectory follow the subdirectory's key.
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
@@ -117,7 +117,7 @@ impl<S: ByteSource> File<S> {
         Tree::read(&bytes, key.key_len as usize, &key.class, streamers).within(|| format!("{:?}", key.path))
     }
 
-    /// Reads and decompresses basket `number` of a branch: those of their own in the file, then the embedded ones.
+    /// Reads and decompresses basket `number` of a branch: first those in the file, then the embedded ones.
     pub fn basket(&self, branch: &Branch, number: usize, expander: &mut Expander) -> Result<Basket> {
         let name = |offset: &dyn std::fmt::Display| format!("branch {:?}, basket {number}{offset}", branch.path);
         if let Some(damage) = &branch.damage {
@@ -191,13 +191,13 @@ pub(crate) fn is_ntuple(class: &str) -> bool {
 }
 
 impl Key {
-    /// Whether [`File::tree`] reads it.
+    /// Whether [`File::tree`] supports it.
     #[must_use]
     pub fn is_tree(&self) -> bool {
         is_tree(&self.class)
     }
 
-    /// Whether [`File::ntuple`] reads it.
+    /// Whether [`File::ntuple`] supports it.
     #[must_use]
     pub fn is_ntuple(&self) -> bool {
         is_ntuple(&self.class)

@@ -1,4 +1,4 @@
-//! Entries for the fuzzers and the tests on damaged data: parts that lie behind compression or checksums in a file.
+//! Entry points for fuzzers and tests on damaged data: parsers whose input is compressed or checksummed in a file.
 
 use icecore_grid::Result;
 
@@ -27,7 +27,7 @@ pub fn basket(bytes: &[u8]) -> Result<()> {
     basket.strings(0, &mut Vec::new(), &mut Vec::new())
 }
 
-/// Parses a header, a footer and a page list, each behind 2 bytes of length; their checksums are made right first.
+/// Parses a header, a footer and a page list, each after 2 bytes of length; their checksums are corrected first.
 pub fn envelopes(bytes: &[u8]) -> Result<()> {
     let mut rest = bytes;
     let mut next = || {
@@ -39,7 +39,7 @@ pub fn envelopes(bytes: &[u8]) -> Result<()> {
     ntuple::read_envelopes([next(), next(), next()])
 }
 
-/// Reads everything that a file holds. Errors are expected, panics are not.
+/// Reads the whole content of a file. Errors are expected, panics are not.
 pub fn file(bytes: Vec<u8>) -> Result<()> {
     let file = File::open(bytes)?;
     let mut expander = Expander::default();

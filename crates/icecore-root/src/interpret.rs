@@ -1,4 +1,4 @@
-//! From leaves and C++ types to the interpretation of a branch.
+//! Interpretation of a branch from its leaves and C++ types.
 
 use crate::branch::Branch;
 use crate::cpp_type::{CppType, parse};
@@ -21,7 +21,7 @@ fn of(branch: &Branch, all: &[Branch], streamers: &Streamers) -> Interpretation 
         _ => None,
     };
     if branch.has_children {
-        // The master of a split TClonesArray holds the number of its objects.
+        // The master branch of a split TClonesArray holds the number of its objects.
         return match branch.class_name == "TClonesArray" || branch.element_type == CLONES_MASTER {
             true => Interpretation::Flat { dtype: DType::Int32, shape: Vec::new() },
             false => Interpretation::Group,

@@ -1,25 +1,25 @@
-//! What the values of a branch are, from its leaves and its class.
+//! Interpretation of a branch's values.
 
 use crate::dtype::DType;
 
 /// The values of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Interpretation {
-    /// A branch that only holds others.
+    /// A branch that only contains other branches.
     Group,
-    /// One number an entry, or an array of fixed shape.
+    /// One number per entry, or an array of fixed shape.
     Flat { dtype: DType, shape: Vec<u64> },
-    /// Several members an entry, stored one behind the other.
+    /// Several members per entry, stored consecutively.
     Record { fields: Vec<Field>, size: usize },
-    /// A list an entry. `skip` bytes precede its elements; `counter` is the path of the branch that counts them, for lists
-    /// without a length of their own.
+    /// A list per entry. `skip` bytes precede its elements; `counter` is the path of the branch that counts them, for
+    /// lists without a length of their own.
     Jagged { dtype: DType, inner_shape: Vec<u64>, skip: usize, counter: Option<String> },
-    /// One string an entry, behind `skip` bytes and a length of 1 or 5 bytes.
+    /// One string per entry, after `skip` bytes and a length of 1 or 5 bytes.
     String { skip: usize },
-    /// While reading: a counter is known, the rest is not. No tree has it.
+    /// Intermediate state: the counter is known, the rest is not. Does not occur in a tree.
     #[doc(hidden)]
     CountedBy(String),
-    /// Values that this crate does not decode, with the C++ type's name.
+    /// Unsupported values, with the C++ type's name.
     Unsupported(String),
 }
 

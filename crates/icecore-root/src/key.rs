@@ -1,4 +1,4 @@
-//! `TKey`: where an object lies in the file, with its class, name and title.
+//! `TKey`: location of an object in the file, with its class, name and title.
 
 use icecore_grid::Result;
 
@@ -12,7 +12,7 @@ pub struct Key {
     pub name: String,
     pub title: String,
     pub class: String,
-    /// Several objects of one name differ in their cycle; the highest is the newest.
+    /// Distinguishes objects of the same name; the highest cycle is the newest.
     pub cycle: i16,
     /// Offset of the key in the file.
     pub offset: u64,

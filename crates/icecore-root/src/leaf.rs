@@ -17,7 +17,7 @@ pub struct Leaf {
     pub unsigned: bool,
     /// Type code of a `TLeafElement`, −1 for other classes.
     pub code: i32,
-    /// Identity of the leaf that counts the values of an entry.
+    /// Identity of the leaf that counts an entry's values.
     pub(crate) counter: Option<usize>,
     pub(crate) id: usize,
 }
@@ -55,7 +55,7 @@ pub(crate) fn read<'a>(object: Object<'a>, buffer: Buffer<'a>, inline: &mut Vec<
 }
 
 impl Leaf {
-    /// The element type, where it is a plain number.
+    /// The element type, if it is a plain number.
     pub(crate) fn dtype(&self) -> Option<DType> {
         let signed = match self.class.as_str() {
             "TLeafO" => DType::Bool,

@@ -1,6 +1,6 @@
 //! Parser and decoders for CERN ROOT files: directories, `TTree` with its baskets, and `RNTuple` with its pages.
 //!
-//! [`File::open`] reads through [`ByteSource`], so that local files, memory and remote objects are read alike.
+//! [`File::open`] reads through [`ByteSource`], which unifies local files, memory and remote objects.
 
 mod basket;
 mod branch;

@@ -1,7 +1,7 @@
-//! Streamed objects: byte counts, versions, class tags, back references, and the base classes that all share.
+//! Streamed objects: byte counts, versions, class tags, back references, and the common base classes.
 //!
-//! Back references are positions in the buffer, so they are resolved by reading there again: no table is kept, and objects that
-//! are skipped cost nothing.
+//! Back references are positions in the buffer and are resolved by reading there again: there is no table, and skipped
+//! objects cost nothing.
 
 use icecore_grid::Result;
 
@@ -10,7 +10,7 @@ use crate::cursor::{Cursor, corrupt, unsupported};
 const BYTE_COUNT: u32 = 0x4000_0000;
 const CLASS_TAG: u32 = 0x8000_0000;
 const NEW_CLASS: u32 = 0xffff_ffff;
-/// References count from here, so that 0 and 1 keep their meanings (null, parent).
+/// Offset of references, so that 0 and 1 keep their meanings (null, parent).
 const MAP_OFFSET: usize = 2;
 const IS_REFERENCED: u32 = 1 << 4;
 
@@ -25,7 +25,7 @@ pub(crate) struct Buffer<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Header {
     pub version: u16,
-    /// `None` where the writer left no byte count.
+    /// `None` if there is no byte count.
     pub end: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Header {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pointer<'a> {
     Null,
-    /// An object that was streamed before (or will be), by the position of its tag.
+    /// An object that is streamed elsewhere in the buffer, by the position of its tag.
     Seen(usize),
     New(Object<'a>),
 }
@@ -71,7 +71,7 @@ pub(crate) fn skip(cursor: &mut Cursor, what: &str) -> Result<()> {
     }
 }
 
-/// Moves behind a part, which may have grown members that this reader does not know.
+/// Moves to the end of a part, which may have members that this reader does not know.
 pub(crate) fn finish(cursor: &mut Cursor, header: Header) -> Result<()> {
     match header.end {
         Some(end) if cursor.position() > end => {
@@ -104,7 +104,7 @@ pub(crate) fn t_named(cursor: &mut Cursor) -> Result<(String, String)> {
     Ok(pair)
 }
 
-/// Reads a pointer; the cursor then stands behind the object, where there is one.
+/// Reads a pointer; the cursor is then after the object, if there is one.
 pub(crate) fn pointer<'a>(cursor: &mut Cursor<'a>, buffer: Buffer<'a>) -> Result<Pointer<'a>> {
     let id = cursor.position();
     let first = cursor.u32()?;
@@ -144,7 +144,7 @@ fn position(tag: u32, buffer: Buffer) -> Result<usize> {
     at.filter(|at| *at < buffer.bytes.len()).ok_or_else(|| corrupt(format!("a reference to byte {tag} leads nowhere")))
 }
 
-/// The name of a class that was named before `tag_at`.
+/// The name of a class that occurred before `tag_at`.
 fn class_at<'a>(tag: u32, tag_at: usize, buffer: Buffer<'a>) -> Result<&'a str> {
     let at = position(tag & !CLASS_TAG, buffer)?;
     let mut cursor = Cursor::at(buffer.bytes, at);
@@ -154,7 +154,7 @@ fn class_at<'a>(tag: u32, tag_at: usize, buffer: Buffer<'a>) -> Result<&'a str> 
     cursor.c_string()
 }
 
-/// `TObjArray`: calls `see` for each element; the cursor then stands behind the array.
+/// `TObjArray`: calls `see` for each element; the cursor is then after the array.
 pub(crate) fn t_obj_array<'a>(
     cursor: &mut Cursor<'a>,
     buffer: Buffer<'a>,

@@ -1,4 +1,4 @@
-//! Bytes at an offset: what the parser needs from a file, an object in a store, or memory.
+//! Byte sources of the parser: a file, an object in a store, or memory.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -17,11 +17,11 @@ pub trait ByteSource {
         self.len() == 0
     }
 
-    /// Fills `out` from `offset`. The range lies within [`len`](Self::len).
+    /// Fills `out` from `offset`. The range is within [`len`](Self::len).
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 }
 
-/// Reads `len` bytes at `offset`; the length is checked against the source before memory is taken.
+/// Reads `len` bytes at `offset`; the range is checked against the source before memory is allocated.
 pub(crate) fn read_at(source: &dyn ByteSource, offset: u64, len: u64) -> Result<Vec<u8>> {
     let end = offset.checked_add(len).filter(|end| *end <= source.len());
     if end.is_none() {

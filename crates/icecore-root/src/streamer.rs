@@ -7,7 +7,7 @@ use icecore_grid::Result;
 use crate::cursor::{Cursor, Within, corrupt};
 use crate::object::{Buffer, Object, Pointer, finish, header, pointer, t_named, t_obj_array, t_object};
 
-/// A class as one version of a program wrote it.
+/// A class in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streamer {
     pub class: String,
@@ -87,7 +87,7 @@ impl Streamers {
     }
 }
 
-/// A class name without spaces, as it is compared.
+/// A class name without spaces, for comparisons.
 pub(crate) fn squeeze(name: &str) -> String {
     name.chars().filter(|c| *c != ' ').collect()
 }

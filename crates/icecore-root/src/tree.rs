@@ -20,7 +20,7 @@ pub struct Tree {
 
 const OLDEST: u16 = 16;
 const NEWEST: u16 = 20;
-/// The version of ROOT 3, whose counts are doubles.
+/// ROOT 3's version of the class, whose counts are doubles.
 const ANCIENT: u16 = 5;
 
 impl Tree {

@@ -1,4 +1,4 @@
-//! All values of a branch, its baskets one behind the other.
+//! All values of a branch, from all its baskets.
 
 use icecore_grid::Result;
 
@@ -17,11 +17,11 @@ use crate::tree::Tree;
 pub struct Values {
     /// Elements in native byte order, or the bytes of strings.
     pub content: Vec<u8>,
-    /// Elements (bytes of strings) of each entry, where these differ.
+    /// Number of elements (or bytes of strings) in each entry, if it varies.
     pub counts: Option<Counts>,
 }
 
-/// The first bytes of a basket that are read for its key; keys with long names need more.
+/// Bytes of a basket that are read for its key; keys with long names need more.
 const KEY: u64 = 256;
 
 impl<S: ByteSource> File<S> {
@@ -47,7 +47,7 @@ impl<S: ByteSource> File<S> {
         Ok(out)
     }
 
-    /// Elements in each basket of a jagged branch, from the baskets' keys alone.
+    /// Number of elements in each basket of a jagged branch, from the baskets' keys alone.
     pub fn elements_of_baskets(&self, branch: &Branch) -> Result<Vec<u64>> {
         let Interpretation::Jagged { dtype, inner_shape, skip, .. } = &branch.interpretation else {
             return Ok(Vec::new());
@@ -93,7 +93,7 @@ impl<S: ByteSource> File<S> {
     }
 }
 
-/// A count from its bytes in native order; one too large becomes one that no basket has.
+/// A count from its bytes in native order; one too large becomes an impossible one.
 fn integer(bytes: &[u8]) -> u32 {
     let add = |n: u64, b: &u8| n << 8 | u64::from(*b);
     let little = cfg!(target_endian = "little");

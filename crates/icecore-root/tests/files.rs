@@ -58,7 +58,7 @@ fn reads_every_cluster_group_of_an_ntuple() {
     assert!(found == expected);
 }
 
-/// Damages copies of `original` and lets `read` see them; returns how many were read without an error.
+/// Damages copies of `original` and passes them to `read`; returns the number of reads without an error.
 fn mutated(original: &[u8], rounds: u64, read: impl Fn(Vec<u8>) -> bool) -> usize {
     let mut sound = 0;
     let mut state = 0x9e37_79b9_7f4a_7c15u64;

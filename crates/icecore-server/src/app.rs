@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State shared by all requests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Shared {
         }
     }
 
-    /// Runs work that blocks on the pool; a slot of `reads` is held meanwhile.
+    /// Runs blocking work on the pool while holding a slot of `reads`.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
         let slot = self.in_time(self.reads.acquire()).await?;
         let _slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
@@ -62,7 +62,7 @@ impl Shared {
         })
     }
 
-    /// Waits, but not longer than the limit.
+    /// Waits, at most up to the limit.
     pub async fn in_time<T>(&self, work: impl Future<Output = T>) -> Answer<T> {
         let limit = self.config.limits.time;
         let late = || Failure::busy(format!("no free reader within {} s", limit.as_secs()));
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     /// # Errors
-    /// `read-only` where the service does not write.
+    /// `read-only` if the service does not write.
     pub fn writable(&self) -> Answer<()> {
         if self.config.writable {
             return Ok(());
@@ -80,7 +80,7 @@ impl Shared {
     }
 
     /// # Errors
-    /// `permission` where a domain's access control lists do not allow the request's user to do something.
+    /// `permission` if a domain's access control lists do not allow the request's user the action.
     pub fn permitted(&self, domain: &Domain, params: &Params, action: &str) -> Answer<()> {
         let caller = params.caller();
         if !caller.is_checked {
@@ -93,7 +93,7 @@ impl Shared {
         }
     }
 
-    /// The domain that a request names, opened while this waits. Its user may read it.
+    /// The domain that a request names, which its user may read; waits until it is open.
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
         let name = params.domain();
         let live = if self.config.writable { self.lives.current(&self.domains, name)? } else { None };

@@ -1,4 +1,4 @@
-//! Base64, as the HDF REST API, Zarr attributes and HTTP credentials have it.
+//! Base64, as used by the HDF REST API, Zarr attributes and HTTP credentials.
 
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

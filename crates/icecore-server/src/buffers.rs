@@ -1,25 +1,25 @@
-//! Memory of blocks that were sent, for the next ones: new memory costs the system more than reading does.
+//! Reuses the memory of sent blocks: providing fresh memory costs the system more than reading does.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// Buffers that are kept, and how long each may be.
+/// Maximum number of idle buffers, and maximum length of each.
 const KEPT: usize = 16;
 const LONGEST: usize = 16 << 20;
-/// Shorter ones come from the allocator's own lists.
+/// Shorter buffers come from the allocator.
 const SHORTEST: usize = 64 << 10;
 
 #[derive(Default)]
 pub(crate) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 impl Buffers {
-    /// A buffer with any content; empty where none is left.
+    /// A buffer with unspecified content; empty if none is idle.
     pub fn take(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Bytes to send, whose memory comes back once they are.
+    /// Bytes to send; their memory is reused once they are sent.
     pub fn lend(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
         if !(SHORTEST..=LONGEST).contains(&bytes.capacity()) {
             return Bytes::from(bytes);

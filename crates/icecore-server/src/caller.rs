@@ -1,16 +1,16 @@
-//! Who asks: a user by name, or any user.
+//! The user of a request: by name, or anonymous.
 
 /// A request's user.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Caller {
     pub name: String,
-    /// Access control lists count; else everybody may do everything that the service does.
+    /// Whether access control lists apply; otherwise every user may do all that the service does.
     pub is_checked: bool,
 }
 
-/// The user that access control lists name for everybody.
+/// The name in access control lists that means every user.
 pub(crate) const DEFAULT: &str = "default";
-/// The user that may do everything.
+/// The user with all permissions.
 pub(crate) const ADMIN: &str = "admin";
 
 impl Default for Caller {

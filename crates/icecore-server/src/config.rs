@@ -14,18 +14,18 @@ use crate::users::Users;
 /// A repository, a file of arrays, or a directory of both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Served {
-    /// The domain it is served as; `None`: the last part of its path.
+    /// The name of its domain; `None`: the last part of its path.
     pub name: Option<String>,
     /// A path or URL.
     pub url: String,
     /// Storage options of the catalog.
     pub options: BTreeMap<String, String>,
-    /// Prefixes that linked chunks may lie under; `None`: those the repository names.
+    /// Allowed prefixes of linked chunks; `None`: those that the repository records.
     pub allow_links: Option<Vec<String>>,
 }
 
 impl Served {
-    /// Reads `PATH` or `NAME=PATH`.
+    /// Parses `PATH` or `NAME=PATH`.
     ///
     /// # Errors
     /// `invalid` for an empty name or path.
@@ -46,21 +46,21 @@ impl Served {
 /// Limits of the service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// Requests that are answered at once; further ones get 503.
+    /// Maximum number of concurrent requests; further ones get 503.
     pub requests: usize,
-    /// Reads that run at once.
+    /// Maximum number of concurrent reads.
     pub reads: usize,
-    /// Bytes of a request's body.
+    /// Maximum bytes of a request's body.
     pub body: usize,
-    /// Time until an answer begins, and until a client takes the next block of a streamed value.
+    /// Maximum time until a response begins, and until a client accepts the next block of a streamed value.
     pub time: Duration,
-    /// Elements of a value that is sent as JSON.
+    /// Maximum number of elements of a value sent as JSON.
     pub json_elements: u64,
-    /// Elements of a point selection or of a query's result.
+    /// Maximum number of elements of a point selection or of a query's result.
     pub points: u64,
-    /// Domains that stay open.
+    /// Maximum number of open domains.
     pub domains: usize,
-    /// How long a branch is served before its head is looked up again.
+    /// Time for which a branch is served before its head is looked up again.
     pub fresh: Duration,
 }
 
@@ -80,17 +80,17 @@ impl Default for Limits {
     }
 }
 
-/// What is served, and where.
+/// Served repositories, and the server's address.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub served: Vec<Served>,
     pub address: SocketAddr,
     pub limits: Limits,
-    /// Compress binary values for clients that accept it; metadata is always compressed for them.
+    /// Whether to compress binary values for clients that accept it; metadata is always compressed for them.
     pub compress_values: bool,
-    /// Whether requests may make, change and remove domains.
+    /// Whether requests may create, change and remove domains.
     pub writable: bool,
-    /// Who may use it; `None`: everybody.
+    /// Users of the service; `None`: everybody.
     pub users: Option<Arc<Users>>,
     /// What connections are encrypted with; `None`: they are not.
     pub certificate: Option<Certificate>,

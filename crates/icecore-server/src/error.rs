@@ -1,4 +1,4 @@
-//! Errors as answers: a status, a reason phrase, and a JSON body with kind, message and hint.
+//! Errors as responses: a status, a reason phrase, and a JSON body with kind, message and hint.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -6,10 +6,10 @@ use hyper::ext::ReasonPhrase;
 use icecore::grid::{Error, ErrorKind};
 use serde_json::json;
 
-/// The longest reason phrase; some clients show nothing else of an error.
+/// Maximum length of a reason phrase; some clients show nothing else of an error.
 const LONGEST_REASON: usize = 160;
 
-/// An error on its way to the client.
+/// An error to be sent to the client.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: StatusCode,
@@ -27,7 +27,7 @@ impl Failure {
         self.error.kind
     }
 
-    /// A request that is wrong in itself.
+    /// An invalid request.
     pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message).hint(hint).into()
     }
@@ -51,7 +51,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Clients repeat requests that fail with 500, 502, 503 or 504: only a failure that may pass gets one of these.
+/// Clients retry requests that fail with 500, 502, 503 or 504, so only temporary failures get one of these.
 fn status(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::NotFound => StatusCode::NOT_FOUND,

@@ -1,14 +1,14 @@
-//! Entity tags: an answer changes only with the version it was made from.
+//! Entity tags: a response changes only with the version that it was made from.
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// The tag of an answer made from a version; `form` tells apart the forms of one URL.
+/// The tag of a response made from a version; `form` distinguishes the representations of one URL.
 pub(crate) fn tag(version: &str, form: &str) -> String {
     format!("W/\"{version}-{form}\"")
 }
 
-/// `304 Not Modified`, where the client has the answer already.
+/// `304 Not Modified`, if the client has the response already.
 pub(crate) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
     let known = headers.get(header::IF_NONE_MATCH)?.to_str().ok()?;
     let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
@@ -18,7 +18,7 @@ pub(crate) fn unchanged(headers: &HeaderMap, tag: &str) -> Option<Response> {
     Some(with(StatusCode::NOT_MODIFIED.into_response(), tag))
 }
 
-/// The answer with its tag.
+/// The response with its tag.
 pub(crate) fn with(mut answer: Response, tag: &str) -> Response {
     if let Ok(value) = HeaderValue::from_str(tag) {
         answer.headers_mut().insert(header::ETAG, value);

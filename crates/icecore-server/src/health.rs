@@ -1,4 +1,4 @@
-//! Health and metrics. Health means that a chunk was read just now, not that the process runs.
+//! Health and metrics. The health check reads a chunk, so it proves more than that the process runs.
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, kind)], app.metrics.text(app.domains.count())).into_response()
 }
 
-/// Folders that are looked into for a repository.
+/// Maximum number of folders that are searched for a repository.
 const DEEPEST: usize = 4;
 
 pub(crate) async fn health(State(app): State<App>) -> Answer {
@@ -36,7 +36,7 @@ pub(crate) async fn health(State(app): State<App>) -> Answer {
     .await
 }
 
-/// The first repository that is served.
+/// The first served repository.
 fn first(app: &Shared, folder: &str, depth: usize) -> Result<Option<String>> {
     let Some(members) = app.domains.folder(folder)? else { return Ok(Some(folder.to_owned())) };
     for member in members {
@@ -53,7 +53,7 @@ fn first(app: &Shared, folder: &str, depth: usize) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Reads one element, and with it a chunk, of the domain's first array that has elements. The cache of chunks is not asked.
+/// Reads one element, and thereby a chunk, of the domain's first non-empty array, bypassing the cache of chunks.
 fn checked(app: &Shared, name: &str) -> Result<Value> {
     let failed = |e: Error| Error::new(ErrorKind::Io, format!("{name}: {}", e.message)).hint(e.hint.clone());
     let domain = app.domains.open(name).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The user of a request, from its credentials.
+//! Determine the user of a request from its credentials.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -14,7 +14,7 @@ use crate::users::{basic, is_name, named};
 /// What everybody may ask for: monitors and browsers without a session.
 const OPEN: [&str; 4] = ["/health", "/about", "/docs", "/openapi.json"];
 
-/// Finds out who asks. Without a file of users a name is taken as it is given, and lists do not count.
+/// Determines the user. Without a file of users, any name is accepted and lists do not apply.
 pub(crate) async fn identified(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let Some(users) = app.config.users.clone() else {
@@ -42,7 +42,7 @@ pub(crate) async fn identified(State(app): State<App>, mut request: Request, nex
 }
 
 fn unauthorized() -> Response {
-    let error = Error::new(ErrorKind::Permission, "this service wants a user name and a password, or a token")
+    let error = Error::new(ErrorKind::Permission, "this service requires a user name and a password, or a token")
         .hint("send Authorization: Basic … or Bearer …; h5pyd takes username= and password=");
     let mut answer = Failure::new(StatusCode::UNAUTHORIZED, error).into_response();
     answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"icecore\""));

@@ -1,7 +1,7 @@
 //! The service: repositories over HTTP, as HDF REST (the API of HSDS) and as plain Zarr v3.
 //!
-//! `domains` finds and opens what a request names, `hdf` and `zarr` are the two faces, `stream` sends large values block by
-//! block. Reads block, so they run on tokio's pool for blocking work; nothing else does.
+//! `domains` finds and opens domains, `hdf` and `zarr` are the two interfaces, `stream` sends large values block by
+//! block. Reads block, so they run on tokio's pool for blocking work; nothing else blocks.
 
 mod app;
 mod base64;

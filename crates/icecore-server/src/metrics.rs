@@ -1,4 +1,4 @@
-//! Counters of the service, in the text form of Prometheus.
+//! Counters of the service, in Prometheus's text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Method, route and status of answers.
+/// Method, route and status of responses.
 type Kind = (String, String, u16);
 
 #[derive(Default)]
 pub(crate) struct Metrics {
-    /// How many answers of a kind there were, and the seconds until they began.
+    /// Number of responses of a kind, and total seconds until they began.
     answers: Mutex<BTreeMap<Kind, (u64, f64)>>,
     pub in_flight: AtomicI64,
     pub blocks: AtomicU64,

@@ -1,4 +1,4 @@
-//! Parameters of a request: names in any case, domains, flags and numbers.
+//! Parameters of a request: case-insensitive names, domains, flags and numbers.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
 }
 
 impl Params {
-    /// Who asks.
+    /// The request's user.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -56,7 +56,7 @@ impl Params {
         self.get(name).is_some_and(|value| !matches!(value.to_ascii_lowercase().as_str(), "" | "0" | "f" | "false"))
     }
 
-    /// A whole number.
+    /// An integer.
     pub fn number(&self, name: &str) -> Answer<Option<u64>> {
         let parse = |text: &str| {
             text.trim()
@@ -66,12 +66,12 @@ impl Params {
         self.get(name).map(parse).transpose()
     }
 
-    /// The domain as it was given; `/` without one.
+    /// The domain as sent; `/` by default.
     pub fn domain(&self) -> &str {
         self.domain.as_deref().unwrap_or("/")
     }
 
-    /// `Limit` and `Marker` applied to sorted names: those behind the marker, at most the limit.
+    /// Applies `Limit` and `Marker` to sorted names: names after the marker, at most the limit.
     pub fn page<'a, T>(&self, items: Vec<T>, name: impl Fn(&T) -> &'a str) -> Answer<Vec<T>>
     where
         T: 'a,

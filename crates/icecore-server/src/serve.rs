@@ -1,4 +1,4 @@
-//! The server: listens and routes until a signal stops it, then finishes the answers in flight.
+//! The server: listens and routes until a signal stops it, then completes the responses in flight.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -22,12 +22,12 @@ use crate::identify::identified;
 use crate::tls::Encrypted;
 use crate::{delegated, hdf, health, openapi, zarr};
 
-/// Bytes of a request that writes values; clients send a dataset at once.
+/// Maximum bytes of a request that writes values; clients send a dataset at once.
 const WRITTEN: usize = 128 << 20;
-/// How long answers in flight may take after the end was asked for.
+/// Maximum time for responses in flight after a request to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A server that listens already.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
     app: App,
@@ -35,10 +35,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Checks what is to be served, and listens.
+    /// Checks the configuration and starts listening.
     ///
     /// # Errors
-    /// `invalid`, `not-found`, `format` for what is served; `io` where the address cannot be had.
+    /// `invalid`, `not-found`, `format` for the served repositories; `io` if the address is not available.
     pub fn bind(config: Config) -> Result<Self> {
         let mounts = Mounts::new(&config.served, config.delegate.is_some())?;
         let domains = Domains::new(mounts, &config.limits, config.delegate.clone());
@@ -54,12 +54,12 @@ impl Server {
         let address = config.address;
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(|e| {
             Error::new(ErrorKind::Io, format!("cannot listen on {address}: {e}"))
-                .hint("choose another --port; 0 takes a free one")
+                .hint("choose another --port; 0 chooses a free one")
         })?;
         Ok(Self { listener, app: Arc::new(Shared::new(config, domains)), runtime })
     }
 
-    /// The address that it listens on.
+    /// The address of the listening socket.
     ///
     /// # Errors
     /// `io`.
@@ -67,7 +67,7 @@ impl Server {
         self.listener.local_addr().map_err(|e| Error::new(ErrorKind::Io, e.to_string()))
     }
 
-    /// Answers requests until `end` is ready; then those in flight may finish.
+    /// Answers requests until `end` is ready, then completes those in flight.
     ///
     /// # Errors
     /// `io`.
@@ -76,7 +76,7 @@ impl Server {
         let (begin_end, ended) = tokio::sync::oneshot::channel::<()>();
         let end = async move {
             end.await;
-            // Dropped, and so noticed.
+            // dropping it signals the other side
             drop(begin_end);
         };
         let lives = App::clone(&app);
@@ -107,7 +107,7 @@ impl Server {
     }
 }
 
-/// Commits changes that were left alone.
+/// Commits changes of idle domains.
 async fn tend(app: App) {
     const LOOK: Duration = Duration::from_millis(500);
     if !app.config.writable {
@@ -120,10 +120,10 @@ async fn tend(app: App) {
     }
 }
 
-/// Ready once SIGTERM arrives, or `is_over` says so.
+/// Ready when SIGTERM arrives, or `is_over` is set.
 pub async fn until(is_over: impl Fn() -> bool) {
     const LOOK: Duration = Duration::from_millis(50);
-    // Without a handler the system ends the process; that is what happens where none can be set.
+    // If no handler can be installed, the signal ends the process.
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
     while !is_over() {
         let signal = async {

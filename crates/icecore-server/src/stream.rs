@@ -1,7 +1,7 @@
-//! Bodies that are made block by block while they are sent.
+//! Response bodies that are produced block by block while they are sent.
 //!
-//! A block is made on the pool for blocking work; between blocks no thread is held, so slow clients cost memory for two blocks
-//! and nothing else. A block that fails ends the connection: a partial answer never looks complete.
+//! A block is produced on the pool for blocking work. Between blocks no thread is held, so slow clients cost only the
+//! memory of two blocks. A block that fails ends the connection: a partial response never looks complete.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -15,19 +15,19 @@ use tokio::sync::mpsc;
 use crate::app::App;
 use crate::error::{Answer, Failure};
 
-/// Blocks in the order they are sent.
+/// Blocks in sending order.
 pub(crate) type Blocks = Box<dyn Iterator<Item = Answer<Bytes>> + Send>;
 
-/// Blocks that may wait for the client.
+/// Maximum number of blocks that wait for the client.
 const WAITING: usize = 1;
 
-/// Why a body ended early.
+/// Reason of an incomplete body.
 #[derive(Debug)]
 struct Broken;
 
 impl std::fmt::Display for Broken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a block of the answer could not be made")
+        f.write_str("a block of the response could not be produced")
     }
 }
 
@@ -56,7 +56,7 @@ impl HttpBody for Streamed {
             *left = left.saturating_sub(block.len() as u64);
         }
         Poll::Ready(match block {
-            // The blocks ended before the length that was announced.
+            // The blocks ended before the announced length.
             None if this.left.is_some_and(|left| left > 0) => Some(Err(Broken)),
             block => block.map(|block| block.map(Frame::data)),
         })
@@ -67,8 +67,8 @@ impl HttpBody for Streamed {
     }
 }
 
-/// The body made of `blocks`, whose `length` is announced where it is known. The first block is made before this returns, so that
-/// its errors become the answer's status.
+/// The body made of `blocks`; `length` is announced if it is known. The first block is produced before this returns, so
+/// that its errors determine the response's status.
 pub(crate) async fn body(app: &App, blocks: Blocks, length: Option<u64>) -> Answer<Body> {
     let (first, second, blocks) = app.blocking(move || begun(blocks, length)).await?;
     let Some(second) = second else { return Ok(Body::from(first)) };
@@ -77,13 +77,13 @@ pub(crate) async fn body(app: &App, blocks: Blocks, length: Option<u64>) -> Answ
     Ok(Body::new(Streamed { first: Some(first), rest, left: length }))
 }
 
-/// What comes behind the first block.
+/// The blocks after the first one.
 enum Next {
     Known(Bytes),
     Unknown,
 }
 
-/// The first block; with what follows, unless it is all.
+/// The first block, and the rest unless the body is complete.
 fn begun(mut blocks: Blocks, length: Option<u64>) -> Answer<(Bytes, Option<Next>, Blocks)> {
     let first = blocks.next().transpose()?.unwrap_or_default();
     let next = match length {
@@ -124,7 +124,7 @@ async fn produce(app: App, second: Next, mut blocks: Blocks, sender: mpsc::Sende
     }
 }
 
-/// Hands a block to the connection; false where the client left, or did not take it in time.
+/// Passes a block to the connection; false if the client left, or did not accept it in time.
 async fn sent(app: &App, sender: &mpsc::Sender<Result<Bytes, Broken>>, block: Result<Bytes, Broken>) -> bool {
     matches!(tokio::time::timeout(app.config.limits.time, sender.send(block)).await, Ok(Ok(())))
 }

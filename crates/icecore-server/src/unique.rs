@@ -1,4 +1,4 @@
-//! The time, and numbers that no other call returns.
+//! The time, and unique numbers.
 
 use std::hash::{BuildHasher, Hasher};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ pub(crate) fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
 }
 
-/// A number that no other call returns.
+/// A number that is unique across calls.
 pub(crate) fn random() -> u64 {
     let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
     hasher.write_u64(now().to_bits());

@@ -1,7 +1,7 @@
 //! Users: a file of names and password hashes, checked by Basic and Bearer credentials.
 //!
-//! A line is `NAME:HASH` with an Argon2 hash, or `NAME:token:SHA256` with the digest of a token in hexadecimal digits. Argon2 is slow on
-//! purpose, so passwords that were right once are remembered as digests with a key of this process.
+//! A line is `NAME:HASH` with an Argon2 hash, or `NAME:token:SHA256` with a token's digest in hexadecimal digits.
+//! Argon2 is slow on purpose, so verified passwords are cached as digests with a key of this process.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::base64::unbase64;
 use crate::caller::DEFAULT;
 use crate::unique::random;
 
-/// Passwords remembered.
+/// Maximum number of cached passwords.
 const KEPT: usize = 4096;
 
 /// The users of a service.
@@ -44,7 +44,7 @@ impl Users {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            // The line itself is a secret.
+            // The message omits the line, which is a secret.
             let bad = || {
                 Error::new(ErrorKind::Format, format!("{shown}: line {} is not a user", number + 1))
                     .hint("NAME:$argon2id$…, or NAME:token:SHA256; icecore serve --add-user NAME makes one")
@@ -56,7 +56,7 @@ impl Users {
                 }
                 Some(_) => return Err(bad()),
                 None => {
-                    // Only the form counts here.
+                    // Only the syntax is checked here.
                     verify_encoded(rest, b"").map_err(|_| bad())?;
                     passwords.insert(name.to_owned(), rest.to_owned());
                 }
@@ -65,7 +65,7 @@ impl Users {
         Ok(Self { passwords, tokens, key: random(), known: Mutex::default() })
     }
 
-    /// The line of a user.
+    /// The line for a user.
     ///
     /// # Errors
     /// `invalid` for a name with other characters than letters, digits, `_`, `-`, `.` and `@`.
@@ -125,7 +125,7 @@ pub(crate) fn basic(text: &str) -> Option<(String, String)> {
     Some((name.to_owned(), password.to_owned()))
 }
 
-/// The user of credentials that are right.
+/// The user, if the credentials are valid.
 pub(crate) fn named(users: &Users, given: &str) -> Option<String> {
     if let Some(token) = given.strip_prefix("Bearer ") {
         return users.of_token(token.trim());

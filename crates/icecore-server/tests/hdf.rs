@@ -1,4 +1,4 @@
-//! The HDF REST routes, asked over a socket.
+//! Tests of the HDF REST routes over a socket.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -23,7 +23,7 @@ fn one_request_describes_every_object() {
     assert_eq!(grid["attributes"]["n"]["type"]["base"], "H5T_STD_I16LE");
     assert_eq!(grid["attributes"]["units"]["value"], "K");
     assert_eq!(grid["attributeCount"], 2);
-    // Each object alone says the same.
+    // Each object alone has the same description.
     let id = grid["id"].as_str().unwrap();
     let alone = server.get(&format!("/datasets/{id}?domain=/moon&include_attrs=1")).json();
     assert_eq!(alone["attributes"], grid["attributes"]);
@@ -99,7 +99,7 @@ fn versions_and_a_branch_that_moves() {
     let id = server.id("/moon", "/new");
     assert_eq!(server.bytes(&format!("/datasets/{id}/value?domain=/moon")).body, bytes_of(7..10));
     assert_eq!(server.get(&format!("/datasets/{id}?domain=/moon@v1")).status, 404);
-    // A group is a domain of its own.
+    // A group is also a domain.
     assert_eq!(server.get("/?domain=/moon/g&getobjs=1").json()["domain_objs"].as_object().unwrap().len(), 2);
 }
 

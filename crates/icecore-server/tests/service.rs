@@ -1,4 +1,4 @@
-//! Streams, the Zarr face, health, metrics, limits and the end of the service.
+//! Tests of streams, the Zarr interface, health, metrics, limits and the end of the service.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -35,7 +35,7 @@ fn a_large_value_is_streamed_whole_and_in_order() {
 #[test]
 fn a_stream_that_fails_never_looks_complete() {
     let directory = tempfile::tempdir().unwrap();
-    // Elements that do not compress, so that every chunk has an object of its own.
+    // Random elements do not compress, so every chunk has its own object.
     let values = bytes_of((0..8192 * 1024_u32).map(|i| i.wrapping_mul(2_654_435_761).rotate_left(i % 31) as i32));
     let repo = create(&directory.path().join("large"));
     let document = document(&[8192, 1024], &[256, 1024], &json!("int32"), &json!(0), &json!({}));
@@ -59,7 +59,7 @@ fn a_stream_that_fails_never_looks_complete() {
         text.lines().any(|line| line.starts_with("icecore_value_streams_broken_total") && line.ends_with(" 1")),
         "{text}"
     );
-    // JSON has no length: the connection ends without the last chunk of its transfer coding.
+    // JSON has no announced length: the connection ends without the final chunk of its transfer coding.
     let reply = server.raw(&format!("/datasets/{id}/value?domain=/large"));
     assert!(reply.starts_with(b"HTTP/1.1 200") && !reply.ends_with(b"0\r\n\r\n"));
 }
@@ -74,7 +74,7 @@ fn any_array_is_plain_zarr() {
     let grid = server.get("/zarr/moon/grid/zarr.json").json();
     assert_eq!(grid["codecs"], json!([{"name": "bytes", "configuration": {"endian": "little"}}]));
     assert_eq!(grid["attributes"]["units"], "K");
-    // The last chunk is filled up.
+    // The last chunk is padded.
     let corner = server.get("/zarr/moon/grid/c/3/2");
     let element = |row: i32, column: i32| if row < 60 && column < 40 { row * 40 + column } else { 0 };
     let wanted = (48..64).flat_map(|row| (32..48).map(move |column| element(row, column)));

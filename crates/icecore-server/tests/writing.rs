@@ -63,7 +63,7 @@ fn what_is_written_is_read_at_once_and_after_a_restart() {
     let attribute = json!({"type": "H5T_IEEE_F32LE", "shape": [2], "value": [1.5, 2.5]});
     done(&server, "PUT", &format!("/datasets/{id}/attributes/scale?domain=/d"), attribute, 201);
     done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
-    // What is acknowledged is in the repository.
+    // Acknowledged changes are in the repository.
     let snapshot = repo(directory.path(), "d").snapshot(None).unwrap();
     let document: Value = serde_json::from_slice(&snapshot.node("/g/a").unwrap().zarr_json).unwrap();
     assert_eq!(document["attributes"]["scale"], json!([1.5, 2.5]));
@@ -159,7 +159,7 @@ fn texts_records_and_sequences() {
     let made =
         done(&server, "POST", "/datasets?domain=/d", json!({"type": format!("datatypes/{id}"), "shape": [1]}), 201);
     assert_eq!(made["type"]["id"], json!(id));
-    done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
+    done(&server, "PUT", "/?domain=/d&flush=1", Value::Null, 204);
     assert_eq!(server.get(&format!("/datatypes/{id}?domain=/d")).json()["type"]["class"], "H5T_COMPOUND");
 }
 
@@ -209,12 +209,35 @@ fn bad_requests_change_nothing() {
 }
 
 #[test]
+fn the_link_that_was_created_first_is_the_path() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = writable(directory.path());
+    let (root, _, _) = made(&server);
+    let (mut links, mut expected) = (serde_json::Map::new(), Vec::new());
+    for number in 0..8 {
+        let named = json!({"link": {"id": root, "name": format!("g{number}")}});
+        let group = done(&server, "POST", "/groups?domain=/d", named, 201)["id"].as_str().unwrap().to_owned();
+        let dataset = json!({"type": "H5T_STD_I32LE", "shape": [2]});
+        let id = done(&server, "POST", "/datasets?domain=/d", dataset, 201)["id"].clone();
+        links.entry(root.as_str()).or_insert_with(|| json!({"links": {}}))["links"][format!("x{number}")] =
+            json!({"id": id, "created": 1000.5});
+        links.insert(group, json!({"links": {"a": {"id": id, "created": 1000.25}}}));
+        expected.push(format!("/g{number}/a"));
+    }
+    done(&server, "PUT", &format!("/groups/{root}/links?domain=/d"), json!({"grp_ids": links}), 201);
+    done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
+    let snapshot = repo(directory.path(), "d").snapshot(None).unwrap();
+    let missing: Vec<_> = expected.iter().filter(|path| snapshot.node(path).is_none()).collect();
+    assert_eq!(missing, Vec::<&String>::new());
+}
+
+#[test]
 fn removed_and_moved_objects() {
     let directory = tempfile::tempdir().unwrap();
     let server = writable(directory.path());
     let (root, group, id) = made(&server);
     done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
-    // Moved out of a group that goes.
+    // Moved out of a group that is removed.
     done(&server, "PUT", &format!("/groups/{root}/links/b?domain=/d"), json!({"id": id}), 201);
     done(&server, "DELETE", &format!("/groups/{root}/links/g?domain=/d"), json!({}), 200);
     let other = done(&server, "POST", "/groups?domain=/d", json!({"link": {"id": root, "name": "g"}}), 201);

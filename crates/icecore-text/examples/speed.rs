@@ -1,4 +1,5 @@
-//! `speed FORMAT.json TABLE`: MB/s of text parsed, parsed and checked, and printed on one thread, by blocks of 4 MiB.
+//! `speed FORMAT.json TABLE`: MB/s of parsing, parsing with check, and printing of text on one thread, in blocks of 4
+//! MiB.
 
 use std::time::Instant;
 

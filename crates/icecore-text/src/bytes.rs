@@ -1,4 +1,4 @@
-//! Bytes as JSON text, one character a byte (Latin-1), so that a format stays readable.
+//! Bytes as JSON text, one character per byte (Latin-1), so that a format stays readable.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,4 +1,4 @@
-//! A column: its name, how its cells are printed, its values.
+//! A column: its name, its print style, its values.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -11,15 +11,15 @@ use crate::time::TimeStyle;
 use crate::values::{NO_UNSIGNED, Values, View};
 use crate::words::{Quote, WordStyle, single_quotes};
 
-/// How the values of a column are printed inside their frame.
+/// Print style of a column's values inside their frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
     Number(NumberStyle),
-    /// Whole numbers up to 2^64 - 1; their values are the `i64` of the same bits.
+    /// Integers up to 2^64 - 1, stored as the `i64` with the same bits.
     Unsigned(NumberStyle),
     Real(RealStyle),
-    /// An unsigned hexadecimal number in upper case, of at least so many digits.
+    /// An unsigned hexadecimal number in upper case, with at least this many digits.
     Hex(u8),
     /// The same in lower case.
     LowerHex(u8),
@@ -34,42 +34,43 @@ pub struct Column {
     pub name: String,
     pub frame: Frame,
     pub style: Style,
-    /// Of numbers: values are multiples of 10^-scale. 0: integers. Of times: ticks are 10^-scale seconds; 0: what the pattern has.
+    /// For numbers: values are multiples of 10^-scale; 0 means integers. For times: ticks are 10^-scale seconds; 0
+    /// means the pattern's unit.
     #[serde(default)]
     pub scale: u8,
-    /// Of integers: bits of the array's elements; of text: bytes, `LONGEST` where it is strings of any length.
+    /// For integers: bits of the array's elements. For text: bytes, or `LONGEST` for strings of variable length.
     #[serde(default)]
     pub size: u32,
-    /// Of numbers with a scale: those that are no multiples of 10^-scale are taken as the nearest doubles.
+    /// For numbers with a scale: numbers that are not multiples of 10^-scale are stored as the nearest doubles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub nearest: bool,
-    /// A comma is the decimal mark: cells are those of the style with commas and points exchanged.
+    /// The decimal mark is a comma: cells follow the style with commas and points exchanged.
     #[serde(default, skip_serializing_if = "is_false")]
     pub comma: bool,
 }
 
-/// Bytes of the longest text that a column holds.
+/// Maximum length of text in a column, in bytes.
 pub(crate) const LONGEST: u32 = 1 << 20;
-/// Bytes of the longest text that all texts of a column are padded to; with longer ones they are strings.
+/// Maximum length in bytes to which all texts of a column are padded; columns with longer texts are strings.
 pub(crate) const PADDED: u32 = 256;
 
-/// Bytes of text that room is made for at once.
+/// Bytes of text that are allocated at once.
 const ROOM: usize = 1 << 26;
 
-/// What became of a cell.
+/// Result of reading a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// The style prints it again as it was.
+    /// The style prints exactly the same bytes.
     Exact,
-    /// It has a value, or is blank, but is printed otherwise.
+    /// It has a value, or is blank, but is printed differently.
     Escape,
     /// It has no value: text in a column of numbers.
     Junk,
-    /// It has a value that the array can't hold: too long, too many places, out of range.
+    /// Its value does not fit the array: too long, too many decimal places, out of range.
     Lost,
 }
 
-/// Text with commas for points and points for commas.
+/// Exchanges commas and points.
 pub(crate) fn exchanged(text: &[u8]) -> Vec<u8> {
     let mut text = text.to_vec();
     exchange(&mut text);
@@ -86,7 +87,7 @@ fn exchange(text: &mut [u8]) {
     }
 }
 
-/// What a cell is whose value the column couldn't take.
+/// Classifies a cell whose value the column could not store.
 fn misfit(cell: &[u8], valued: bool) -> Fit {
     if is_blank(cell) {
         Fit::Escape
@@ -98,7 +99,7 @@ fn misfit(cell: &[u8], valued: bool) -> Fit {
 }
 
 impl Column {
-    /// Whether every part makes sense.
+    /// Whether all parts are valid and consistent.
     pub(crate) fn check(&self) -> Result<()> {
         let sound = match &self.style {
             Style::Number(style) => {
@@ -116,7 +117,7 @@ impl Column {
         Err(Error::new(ErrorKind::Corrupt, format!("the print format of column {:?} makes no sense", self.name)))
     }
 
-    /// No values yet.
+    /// A column without values.
     pub fn values(&self, capacity: usize) -> Values {
         match &self.style {
             Style::Number(_) if self.scale > 0 => Values::Real(Vec::with_capacity(capacity)),
@@ -132,7 +133,7 @@ impl Column {
         }
     }
 
-    /// What stands for a cell without a value: the least integer (the bits of [`NO_UNSIGNED`]), NaN, no text.
+    /// The value of a cell without one: the smallest integer (or the bits of [`NO_UNSIGNED`]), NaN, an empty string.
     pub fn blank(&self) -> i64 {
         match &self.style {
             Style::Number(_) if self.size < 64 => -(1i64 << (self.size.clamp(8, 63) - 1)),
@@ -147,7 +148,7 @@ impl Column {
         value > self.blank() && (self.size >= 64 || value < half)
     }
 
-    /// The array's ticks in one of a time's pattern, which may be coarser.
+    /// Converts the array's ticks to the unit of a time's pattern, which may be coarser.
     fn ticks(&self, style: &TimeStyle) -> Option<i64> {
         if self.scale == 0 {
             return Some(1);
@@ -249,7 +250,7 @@ impl Column {
     }
 
     fn read_ticks(&self, cell: &[u8], v: &mut Vec<i64>) -> Fit {
-        // A frame of nothing takes quotes for a part of the body.
+        // Without a frame, quotes would count as part of the body.
         let body = self.frame.body(cell).filter(|body| !body.starts_with(b"\""));
         let body = body.unwrap_or_else(|| cell.trim_ascii().trim_matches_quotes());
         let read = match &self.style {
@@ -267,19 +268,19 @@ impl Column {
         if self.print_int(value, &mut again) && again == cell { Fit::Exact } else { Fit::Escape }
     }
 
-    /// Adds the text of `cell`; whether it is printed again as it was.
+    /// Adds the text of `cell`; returns whether it is printed the same.
     fn read_text(&self, style: &WordStyle, cell: &[u8], separator: u8, bytes: &mut Vec<u8>) -> bool {
         let start = bytes.len();
         let quoted = self.frame.lead.contains(&b'"');
         match self.frame.body(cell) {
             Some(body) if quoted && body.contains(&b'"') => single_quotes(body, bytes),
-            // Padding on either side is excluded from the value.
+            // Padding on either side is not part of the value.
             Some(body) if separator == b' ' || (self.frame.width > 0 && !quoted) => {
                 style.read(body.trim_ascii(), bytes)
             }
             Some(body) => style.read(body, bytes),
             None if quoted => {
-                WordStyle { quote: Quote::Needed }.read(cell.trim_ascii(), bytes); // quotes are no part of the text
+                WordStyle { quote: Quote::Needed }.read(cell.trim_ascii(), bytes); // quotes are not part of the text
             }
             None => style.read(cell.trim_ascii(), bytes),
         }
@@ -294,7 +295,7 @@ impl Column {
         let exact = self.read_text(style, cell, separator, bytes);
         let length = bytes.len() - start;
         if length > width {
-            bytes.truncate(start); // a part of it would be another text
+            bytes.truncate(start); // a truncated text would be another text
         }
         bytes.resize(start + width, 0);
         match exact {
@@ -304,7 +305,7 @@ impl Column {
         }
     }
 
-    /// Strings are UTF-8; other text is taken as Latin-1, which has a character for any byte.
+    /// Strings are UTF-8; other text is read as Latin-1, which has a character for every byte.
     fn read_string(
         &self,
         style: &WordStyle,
@@ -316,7 +317,7 @@ impl Column {
         let start = bytes.len();
         let mut exact = self.read_text(style, cell, separator, bytes);
         let mut text = bytes.split_off(start);
-        let kept = text.iter().rposition(|b| *b != 0).map_or(0, |n| n + 1); // as in columns that are padded
+        let kept = text.iter().rposition(|b| *b != 0).map_or(0, |n| n + 1); // as in padded columns
         text.truncate(kept);
         let lost = text.len() > LONGEST as usize;
         match String::from_utf8(text) {
@@ -336,7 +337,7 @@ impl Column {
         }
     }
 
-    /// Appends the cell of element `i`; false where the value can't be printed.
+    /// Appends the cell of element `i`; false if the value can't be printed.
     #[inline]
     pub(crate) fn print(&self, values: View<'_>, i: usize, separator: u8, out: &mut Vec<u8>) -> bool {
         let start = out.len();
@@ -390,7 +391,7 @@ impl Column {
         true
     }
 
-    /// False where it is no multiple of what the pattern shows.
+    /// False if it is not a multiple of the pattern's resolution.
     fn print_time(&self, style: &TimeStyle, value: i64, out: &mut Vec<u8>) -> bool {
         let ticks = self.ticks(style).unwrap_or(1);
         value % ticks == 0 && style.print(value / ticks, out)
@@ -401,7 +402,7 @@ impl Column {
         let mut buffer = EMPTY;
         let Some(at) = style.print(negative, size, self.scale, &mut buffer) else { return false };
         let width = self.frame.width as usize;
-        // In front of the number the buffer is spaces already.
+        // The buffer before the number holds spaces already.
         match buffer.get(at.min(buffer.len().saturating_sub(width))..) {
             Some(padded) if !self.frame.left && width <= buffer.len() => {
                 out.extend_from_slice(&self.frame.lead);
@@ -424,7 +425,7 @@ impl Column {
     }
 }
 
-/// The number in a cell, however it is framed.
+/// The number in a cell, with any frame.
 pub(crate) fn loose_cell(frame: &Frame, cell: &[u8]) -> Option<Loose> {
     loose(frame.inner(cell).unwrap_or(cell)).or_else(|| loose(cell.trim_ascii().trim_matches_quotes()))
 }
@@ -440,7 +441,7 @@ impl Quotes for [u8] {
     }
 }
 
-/// Nothing but spaces and quotes.
+/// Whether there are only spaces and quotes.
 pub(crate) fn is_blank(cell: &[u8]) -> bool {
     cell.iter().all(|b| b.is_ascii_whitespace() || *b == b'"')
 }

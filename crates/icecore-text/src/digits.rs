@@ -1,6 +1,6 @@
-//! Decimal numbers of up to 16 digits in cells of fixed width: all bytes of a cell are handled at once, as one word.
+//! Decimal numbers of up to 16 digits in cells of fixed width: all bytes of a cell are processed at once, as one word.
 //!
-//! A word holds text as it lies in memory: its lowest byte is the first character, its highest the last one of the cell.
+//! A word holds text in memory order: its lowest byte is the first character, its highest the last one of the cell.
 
 use crate::column::{Column, Style};
 use crate::lenient_number::POW10;
@@ -8,7 +8,7 @@ use crate::lenient_number::POW10;
 const ZEROS: u128 = repeat(b'0');
 const SPACES: u128 = repeat(b' ');
 const ROOM: usize = 16;
-/// Numbers below have at most 16 digits, and 8 digits, which half a word holds.
+/// Limits of numbers with 16 digits, and with 8 digits, which fit half a word.
 const LIMIT: u64 = 10_000_000_000_000_000;
 const SHORT: u64 = 100_000_000;
 const HALF: usize = 8;
@@ -17,7 +17,7 @@ const fn repeat(byte: u8) -> u128 {
     u128::from_le_bytes([byte; ROOM])
 }
 
-/// The first `n` bytes.
+/// Mask of the first `n` bytes.
 #[inline]
 const fn first(n: usize) -> u128 {
     if n >= ROOM { !0 } else { (1 << (8 * n)) - 1 }
@@ -27,19 +27,19 @@ const fn first(n: usize) -> u128 {
 #[derive(Debug)]
 pub(crate) struct Digits {
     width: usize,
-    /// Digits that are there in any case, those behind the point among them.
+    /// Minimum number of digits, including those after the point.
     least: usize,
-    /// Values are this many units of the last place that is printed.
+    /// Number of stored units per unit of the last printed place.
     unit: i64,
-    /// Digits before the point.
+    /// Number of digits before the point.
     whole: u128,
-    /// The point in its place, and all bits of that byte; zero without a point.
+    /// The point at its position, and a mask of that byte; zero without a point.
     point: (u128, u128),
-    /// What belongs to the cell, when the point is taken out.
+    /// Mask of the cell's bytes after the point is removed.
     inside: u128,
 }
 
-/// A printed cell: its last 16 bytes, and the one before.
+/// A printed cell: its last 16 bytes, and the byte before them.
 #[derive(Clone, Copy)]
 pub(crate) struct Printed {
     before: u8,
@@ -47,7 +47,7 @@ pub(crate) struct Printed {
 }
 
 impl Digits {
-    /// `None` for columns whose cells have other forms.
+    /// `None` for columns whose cells have another form.
     pub fn of(column: &Column) -> Option<Digits> {
         let Style::Number(style) = &column.style else { return None };
         let (width, places) = (column.frame.width as usize, style.places as usize);
@@ -64,8 +64,8 @@ impl Digits {
         Some(Digits { width, least, unit, whole: first(ROOM - places), point, inside })
     }
 
-    /// The digits (and sign, and spaces) of a value, without the point, and how many bytes before the digits are left; `None`
-    /// where it has more than 16 digits, or other units.
+    /// The digits (with sign and spaces) of a value, without the point, and the number of bytes left before the digits;
+    /// `None` if it has more than 16 digits, or is not a multiple of the printed unit.
     #[inline]
     fn text(&self, value: i64) -> Option<(u128, usize)> {
         let mut size = value.unsigned_abs();
@@ -85,7 +85,7 @@ impl Digits {
         }
     }
 
-    /// `None` where the cell has no room for the value.
+    /// `None` if the value does not fit the cell.
     #[inline]
     pub fn print(&self, value: i64) -> Option<Printed> {
         let (text, blank) = self.text(value)?;
@@ -101,8 +101,8 @@ impl Digits {
         Some(Printed { before: text as u8, text: moved })
     }
 
-    /// The digits (and sign, and spaces) of the cell whose body ends at `end`, without its point; `None` where that is
-    /// elsewhere, or where `text` has no 17 bytes before `end`.
+    /// The digits (with sign and spaces) of the cell whose body ends at `end`, without its point; `None` if the point
+    /// is elsewhere, or if fewer than 17 bytes of `text` precede `end`.
     #[inline]
     pub fn load(&self, text: &[u8], end: usize) -> Option<u128> {
         let near: &[u8; ROOM + 1] = text.get(end.checked_sub(ROOM + 1)?..end)?.try_into().ok()?;
@@ -121,13 +121,13 @@ impl Digits {
         Some((digits & self.inside) | (SPACES & !self.inside))
     }
 
-    /// The value of what [`Digits::load`] gave, where it is printed as it was: it is printed again, and compared.
+    /// The value of a word from [`Digits::load`], if printing it gives the same word; it is printed and compared.
     #[inline]
     pub fn exact(&self, digits: u128) -> Option<i64> {
         self.value(digits).filter(|value| self.text(*value).is_some_and(|(again, _)| again == digits))
     }
 
-    /// The value of what [`Digits::load`] gave, where [`Digits::print`] would print it as it was.
+    /// The value of a word from [`Digits::load`], if [`Digits::print`] would give the same word.
     #[inline]
     fn value(&self, digits: u128) -> Option<i64> {
         let (front, back) = (digits as u64, (digits >> (8 * HALF)) as u64);
@@ -139,13 +139,13 @@ impl Digits {
     }
 }
 
-/// A word of text: digits at its end, a sign before them, spaces before that.
+/// A word of text: spaces, a sign, and digits at its end.
 trait Word: Sized {
-    /// The digits of `size` (it has room for them), `least` of them in any case, with a minus sign where `negative`, and how
-    /// many bytes before the digits are left; `None` where there is no room for the sign.
+    /// The digits of `size` (which fits), at least `least` of them, with a minus sign if `negative`, and the number of
+    /// bytes left before the digits; `None` if the sign does not fit.
     fn text(size: u64, least: usize, negative: bool) -> Option<(Self, usize)>;
 
-    /// The inverse: the number and whether it is negative, where it would be printed as it is.
+    /// The inverse: the number and whether it is negative, if it would be printed the same.
     fn number(self, least: usize) -> Option<(u64, bool)>;
 }
 
@@ -157,7 +157,7 @@ macro_rules! word {
                 const BYTES: usize = size_of::<$word>();
                 let digits = $spread(size);
                 let blank = (digits.trailing_zeros() as usize / 8).min(BYTES - least);
-                // A zero becomes a space when one bit is taken away, and a space a minus sign when three are changed.
+                // Clearing one bit turns a zero into a space; clearing three bits turns a space into a minus sign.
                 let before = if blank >= BYTES { !0 } else { (1 << (8 * blank)) - 1 };
                 let text = (digits | ZEROS as $word) & !(before & (ZEROS ^ SPACES) as $word);
                 let sign = (b' ' ^ b'-') as $word;
@@ -189,7 +189,7 @@ macro_rules! word {
                     return None;
                 }
                 let size = $join(values & !before);
-                // -0: an integer has no such thing.
+                // -0 is not an integer.
                 (!negative || size > 0).then_some((size, negative))
             }
         }
@@ -200,7 +200,7 @@ word!(u64, spread_half, join_half);
 word!(u128, spread, join);
 
 impl Printed {
-    /// Puts the text at the end of `cell`; what the cell has before its last 17 bytes is left as it is.
+    /// Writes the text to the end of `cell`; bytes before its last 17 are unchanged.
     #[inline]
     pub fn put(self, cell: &mut [u8]) {
         let text = self.text.to_le_bytes();
@@ -211,7 +211,7 @@ impl Printed {
                 *byte = self.before;
             }
         } else if length >= 8 {
-            // Of 8 bytes both halves are the same place, and the second one counts.
+            // With 8 bytes both halves have the same position, and the second one counts.
             let start = (self.text >> ((8 * (ROOM - length)) & 63)) as u64;
             cell[..8].copy_from_slice(&start.to_le_bytes());
             cell[length - 8..].copy_from_slice(&((self.text >> 64) as u64).to_le_bytes());
@@ -225,15 +225,15 @@ impl Printed {
     }
 }
 
-/// The 16 digits of a number, a byte each, leading zeros too.
+/// The 16 digits of a number, one per byte, with leading zeros.
 #[inline]
 fn spread(n: u64) -> u128 {
     let low = u128::from(spread_half(n % 100_000_000)) << 64;
     if n < 100_000_000 { low } else { low | u128::from(spread_half(n / 100_000_000)) }
 }
 
-/// Eight digits: halved, halved again and again, all parts side by side. The divisions are products with rounded-up inverses,
-/// exact for numbers of so few digits.
+/// Eight digits by repeated halving, all parts in parallel. The divisions are products with rounded-up inverses, which
+/// are exact for numbers of this size.
 #[inline]
 fn spread_half(n: u64) -> u64 {
     let fours = (n / 10_000) | ((n % 10_000) << 32);
@@ -269,7 +269,7 @@ mod tests {
         Column { name: "n".into(), frame, style, scale, size: 64, nearest: false, comma: false }
     }
 
-    /// What the plain way makes of a value in a cell of this column, if it has room.
+    /// Reference: the generic code's result for a value in a cell of this column, if it fits.
     fn plain(column: &Column, value: i64) -> Option<Vec<u8>> {
         let Style::Number(style) = &column.style else { return None };
         let mut buffer = EMPTY;
@@ -294,7 +294,7 @@ mod tests {
             let size = (random() % 10u64.pow((random() % 16) as u32 + 1)) as i64;
             let value = if random() % 3 == 0 { -size } else { size };
             let Some(printed) = kernel.print(value) else {
-                // A minus sign before 16 digits is left to the plain way too.
+                // A minus sign before 16 digits is left to the generic code.
                 let refused = value < 0 && (size >= 10i64.pow(15) || digits + places >= 16);
                 assert!(refused || plain(&column, value).is_none(), "{value} in {column:?}");
                 continue;

@@ -1,4 +1,4 @@
-//! Values of a column → elements of its array.
+//! Conversion of a column's values to elements of its array.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::values::View;
 
 impl View<'_> {
-    /// Appends the values of some rows as elements of `width` bytes, native byte order. Whether any of them is the least
-    /// integer of that width, which stands for no value.
+    /// Appends the values of some rows as elements of `width` bytes, native byte order. Returns whether any of them is
+    /// the smallest integer of that width, which means "no value".
     ///
     /// # Errors
-    /// `internal` where values have another size, or an integer has no place in it; anything may be appended then.
+    /// `internal` if values have another size, or an integer does not fit; the appended bytes are then unspecified.
     pub fn put(&self, rows: Range<usize>, width: usize, out: &mut Vec<u8>) -> Result<bool> {
         match (self, width) {
             (View::Int(values), 1) => integers(&values[rows], out, |value| (value as i8).to_ne_bytes(), i8::MIN.into()),
@@ -42,7 +42,7 @@ fn unfit(width: usize) -> Error {
     Error::new(ErrorKind::Internal, format!("a column has values that elements of {width} bytes can't hold"))
 }
 
-/// The memory of numbers of 8 bytes.
+/// The bytes of 8-byte numbers.
 fn bytes<T: Number>(values: &[T]) -> &[u8] {
     // SAFETY: all bytes of such numbers are initialised, and bytes may lie anywhere.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) }
@@ -52,7 +52,7 @@ trait Number {}
 impl Number for i64 {}
 impl Number for f64 {}
 
-/// Whether any is the `least`; none may be less, or more than its counterpart.
+/// Whether any value is the `least`; none may be below it, or above its negation.
 fn integers<const N: usize>(
     values: &[i64],
     out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! What columns can't say: cells that are printed otherwise, lines that are no rows.
+//! Escapes: cells that are printed differently from their column's style, and lines that are not rows.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use icecore_grid::{Error, ErrorKind, Result};
 /// The escapes of a stretch of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Escapes {
-    /// Rows of the stretch.
+    /// Number of rows in the stretch.
     pub rows: u32,
-    /// Bytes of the last row's line end that the text doesn't have.
+    /// Number of missing bytes of the last row's line end.
     pub missing: u8,
-    /// Distinct cells.
+    /// Distinct texts of cells.
     pub texts: Vec<Vec<u8>>,
-    /// (row, column, text), by row and column.
+    /// (row, column, index of the text), sorted by row and column.
     pub cells: Vec<(u32, u16, u32)>,
-    /// (the row that it stands before, its bytes), in order.
+    /// (the row that it precedes, its bytes), in order.
     pub lines: Vec<(u32, Vec<u8>)>,
 }
 
-/// Texts and their numbers while escapes are gathered.
+/// Texts and their indexes while escapes are collected.
 #[derive(Default)]
 pub(crate) struct Gather {
     pub escapes: Escapes,
@@ -37,7 +37,7 @@ impl Gather {
         id
     }
 
-    /// Takes in the escapes of the rows that follow.
+    /// Appends the escapes of the following rows.
     pub fn append(&mut self, other: Escapes) {
         let (rows, texts) = (self.escapes.rows, other.texts);
         for (row, column, text) in other.cells {
@@ -64,7 +64,7 @@ struct Reader<'a> {
 
 fn bad(what: &str) -> Error {
     Error::new(ErrorKind::Corrupt, format!("the escapes of a text table are damaged: {what}"))
-        .hint("icecore verify --deep names what is damaged")
+        .hint("icecore verify --deep names the damaged objects")
 }
 
 impl<'a> Reader<'a> {
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         u32::try_from(self.number()?).map_err(|_| bad("a number is too large"))
     }
 
-    /// A count of things that take at least a byte each.
+    /// A count of items that take at least one byte each.
     fn count(&mut self) -> Result<usize> {
         let count = self.number()? as usize;
         if count > self.rest.len() { Err(bad("it counts more than it holds")) } else { Ok(count) }
@@ -135,7 +135,7 @@ impl Escapes {
         out
     }
 
-    /// Reads the first escapes of `stored`, and how many bytes they take.
+    /// Reads the first escapes of `stored`, and returns the number of bytes that they take.
     ///
     /// # Errors
     /// `Corrupt`.
@@ -153,8 +153,7 @@ impl Escapes {
         let mut lines = Vec::new();
         let mut row = 0u32;
         for _ in 0..reader.count()? {
-            row =
-                row.checked_add(reader.small()?).filter(|r| *r <= rows).ok_or_else(|| bad("a line behind the end"))?;
+            row = row.checked_add(reader.small()?).filter(|r| *r <= rows).ok_or_else(|| bad("a line after the end"))?;
             lines.push((row, reader.bytes()?.to_vec()));
         }
         let escapes = Escapes { rows, missing, texts, cells, lines };
@@ -168,7 +167,7 @@ fn column(reader: &mut Reader, rows: u32, texts: usize, cells: &mut Vec<(u32, u1
     let first = cells.len();
     let mut row = 0u32;
     for _ in 0..count {
-        row = row.checked_add(reader.small()?).filter(|r| *r < rows).ok_or_else(|| bad("a row behind the end"))?;
+        row = row.checked_add(reader.small()?).filter(|r| *r < rows).ok_or_else(|| bad("a row after the end"))?;
         cells.push((row, column, 0));
     }
     for cell in cells.iter_mut().skip(first) {

@@ -1,19 +1,19 @@
-//! Rows of one length: which bytes belong to which cell.
+//! Rows of equal length: assignment of bytes to cells.
 //!
-//! Cells behind those of the columns have no column: their bytes are the template's, or an escape. A cell that begins inside
-//! another one is read like any other, but printed with that one.
+//! Cells after those of the columns have no column: their bytes are the template's, or an escape. A cell that begins
+//! inside another one is parsed like any other, but printed with that one.
 
 use crate::cells::{ends, inside};
 use crate::format::{Format, Layout};
 
-/// Where rows of one length are the same, and what of them is printed.
+/// Ranges of rows of equal length: those that are constant, and those that are printed.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed {
-    /// Bytes of the template that all rows have: (start, end), in order.
+    /// Template bytes that all rows share: (start, end), in order.
     pub gaps: Vec<(usize, usize)>,
-    /// By cell: whether its bytes are printed with another one.
+    /// For each cell, whether another cell prints its bytes.
     pub inside: Vec<bool>,
-    /// Where the last cell ends.
+    /// End of the last cell.
     end: usize,
 }
 
@@ -32,12 +32,12 @@ impl Fixed {
         Some(Fixed { gaps, inside, end })
     }
 
-    /// Whether each byte of a row is that of one column or of none, so that rows can be read and printed by columns.
+    /// Whether each byte of a row belongs to at most one column, so that rows can be parsed and printed by columns.
     pub fn plain(&self, columns: usize) -> bool {
         self.inside.len() == columns && !self.inside.contains(&true)
     }
 
-    /// Whether a row, whose line end may be cut off, has all cells and the template's bytes between them.
+    /// Whether a row, possibly without its line end, has all cells and the template's bytes between them.
     pub fn fits(&self, template: &[u8], row: &[u8]) -> bool {
         self.end <= row.len()
             && self.gaps.iter().all(|(start, end)| {

@@ -1,4 +1,4 @@
-//! The print format of a table: how rows are laid out, and the columns.
+//! The print format of a table: the layout of rows, and the columns.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -12,22 +12,22 @@ const MAX_COLUMNS: usize = 1 << 15;
 const MAX_CELLS: usize = 1 << 16;
 const MAX_ROW: usize = 1 << 24;
 
-/// How a row is made of cells.
+/// Layout of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Layout {
-    /// All rows have the length of `template`, line end included; cells (start, length) replace parts of it: those of the
-    /// columns, which may lie inside one that begins earlier, and then those of bytes that belong to no column and vary.
+    /// All rows have the length of `template`, including the line end. Cells (start, length) replace parts of it: first
+    /// the cells of columns, possibly inside an earlier one, then cells of varying bytes without a column.
     Fixed {
         #[serde(with = "bytes")]
         template: Vec<u8>,
         cells: Vec<(u32, u32)>,
-        /// Spaces at the end of a row are not printed, but for those that an escape of the cell behind all others says.
+        /// Spaces at the end of a row are not printed, except those recorded in an escape of the cell after all others.
         #[serde(default, skip_serializing_if = "is_false")]
         trimmed: bool,
     },
-    /// Cells with one separator between them (a blank: a run of blanks), a line feed behind the last. With `quotes`, separators
-    /// between double quotes are part of the cell; with `multiline`, line feeds too.
+    /// Cells with one separator between them (a blank: a run of blanks), a line feed after the last. With `quotes`,
+    /// separators between double quotes are part of the cell; with `multiline`, line feeds too.
     Delimited { separator: char, quotes: bool, multiline: bool },
 }
 
@@ -40,7 +40,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Reads a format, checking that it makes sense.
+    /// Parses a format and checks it for consistency.
     ///
     /// # Errors
     /// `Corrupt`.
@@ -84,7 +84,7 @@ impl Format {
         }
         let message =
             format!("{} cells up to byte {end} for {} columns in rows of {row} bytes", cells.len(), self.columns.len());
-        Err(Error::new(ErrorKind::Corrupt, message).hint("what belongs to no field must not overlap one"))
+        Err(Error::new(ErrorKind::Corrupt, message).hint("bytes without a column must not overlap a column"))
     }
 
     pub(crate) fn separator(&self) -> u8 {

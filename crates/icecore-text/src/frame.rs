@@ -1,4 +1,4 @@
-//! What stands around a value inside its cell: literals, and spaces up to a width.
+//! Frame of a value inside its cell: literals, and spaces up to a width.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,13 +31,13 @@ pub(crate) fn is_false(b: &bool) -> bool {
 }
 
 impl Frame {
-    /// What stands between the literals; `None` where they are others.
+    /// The text between the literals; `None` if the literals differ.
     #[inline]
     pub fn inner<'a>(&self, cell: &'a [u8]) -> Option<&'a [u8]> {
         cell.strip_prefix(self.lead.as_slice())?.strip_suffix(self.tail.as_slice())
     }
 
-    /// The body, where `cell` is framed exactly as this frame would frame it. The body itself must not have spaces at the
+    /// The body, if `cell` is framed exactly as this frame prints it. The body itself must not have spaces at the
     /// padded end.
     #[inline]
     pub fn body<'a>(&self, cell: &'a [u8]) -> Option<&'a [u8]> {

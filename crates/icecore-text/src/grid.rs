@@ -1,14 +1,14 @@
-//! Rows of one length, whose cells are always in the same places: columns are printed and read one after the other.
+//! Rows of equal length with cells at fixed positions: columns are printed and parsed one after another.
 
 use crate::column::{Column, Style};
 use crate::digits::Digits;
 use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 
-/// Rows that are handled together: one bit each in a word, and their text fits the nearest cache.
+/// Rows per strip: one bit per row in a word, and their text fits the first-level cache.
 pub(crate) const STRIP: usize = 64;
 
-/// Where a column's cells are in a row, and how they are handled.
+/// Position of a column's cells in a row, and their processing.
 #[derive(Debug)]
 pub(crate) struct Slot<'a> {
     pub column: &'a Column,
@@ -24,21 +24,21 @@ impl Slot<'_> {
     }
 }
 
-/// The places of all cells of a format that has such rows.
+/// Positions of all cells of a format with such rows.
 #[derive(Debug)]
 pub(crate) struct Grid<'a> {
     pub slots: Vec<Slot<'a>>,
-    /// A row with nothing but what is the same in all of them; the rest are spaces.
+    /// A row with only its constant bytes; the others are spaces.
     pub line: Vec<u8>,
-    /// 0xff where a row must be as `line` is.
+    /// 0xff for each byte that must equal that of `line`.
     pub mask: Vec<u8>,
     pub separator: u8,
-    /// Whether separators and quotes have a meaning.
+    /// Whether separators and quotes matter.
     pub delimited: bool,
 }
 
 impl<'a> Grid<'a> {
-    /// `None` where the length of rows depends on their values.
+    /// `None` if the length of rows depends on their values.
     pub fn of(format: &'a Format) -> Option<Grid<'a>> {
         let separator = format.separator();
         let delimited = matches!(format.layout, Layout::Delimited { .. });
@@ -61,7 +61,7 @@ impl<'a> Grid<'a> {
         (!grid.line.is_empty()).then_some(grid)
     }
 
-    /// Puts the literals of numbers into the line, and takes all other bytes of cells out of the mask.
+    /// Writes the literals of numbers into the line, and removes all other bytes of cells from the mask.
     fn literals(&mut self) {
         for slot in &self.slots {
             self.mask[slot.start..slot.end].fill(0);
@@ -93,7 +93,7 @@ fn delimited_line(format: &Format) -> Option<(Vec<u8>, Places)> {
     Some((line, places))
 }
 
-/// Whether cells are told apart wherever they are: separators are no part of numbers or literals, quotes come in pairs.
+/// Whether cells are unambiguous at any position: separators are not part of numbers or literals, quotes come in pairs.
 fn told_apart(format: &Format) -> bool {
     let separator = format.separator();
     let quotes = |literal: &[u8]| literal.iter().filter(|b| **b == b'"').count();
@@ -109,7 +109,7 @@ fn told_apart(format: &Format) -> bool {
 }
 
 impl Column {
-    /// Bytes of a cell, where all have as many.
+    /// Length of a cell in bytes, if it is constant.
     fn length(&self) -> Option<usize> {
         let body = match (&self.style, self.frame.width as usize) {
             (Style::Time(style), 0) => style.length()?,

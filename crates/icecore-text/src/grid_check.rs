@@ -1,4 +1,4 @@
-//! Whether columns are printed as a text has it, in rows of one length: what the parser doesn't see to itself.
+//! Check that columns print the original text of rows of equal length, as far as the parser has not checked it.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use crate::grid_parse::Changes;
 use crate::values::{Values, View};
 
 impl Grid<'_> {
-    /// Whether `rows` of the columns are printed as `block` has them, of which `changes` are known (or those of some more rows).
-    /// Numbers that are handled as words were printed and compared when they were read. `cell` is room to work in.
+    /// Whether `rows` of the columns are printed as in `block`, whose `changes` are known (possibly for more rows).
+    /// Numbers that are processed as words were printed and compared when they were parsed. `cell` is a scratch buffer.
     pub fn prints(
         &self,
         block: &[u8],
@@ -22,7 +22,7 @@ impl Grid<'_> {
         self.framed_rows(block, changes) == rows.len()
             && others.into_iter().all(|(slot, values)| {
                 let values = values.view();
-                // Where neither cells nor values change one row tells of all.
+                // If neither cells nor values change, one row is enough.
                 let alone = changes.none(slot.start, slot.end) && values.constant(rows.clone());
                 let rows = if alone { rows.start..rows.start + 1 } else { rows.clone() };
                 printed(slot, self.separator, values, rows, lines(), cell)
@@ -30,7 +30,7 @@ impl Grid<'_> {
     }
 }
 
-/// Whether a column's own way of printing gives its cells of `lines`.
+/// Whether the column's generic printer gives its cells of `lines`.
 fn printed<'t>(
     slot: &Slot<'_>,
     separator: u8,

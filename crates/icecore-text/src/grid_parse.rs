@@ -1,7 +1,7 @@
-//! Text of rows of one length → columns.
+//! Parser of rows of equal length to columns.
 //!
-//! A number counts only where it is printed again as it was: it is printed while its text is in the processor's registers, and
-//! doubles are turned back into what is printed of them.
+//! A number is accepted only if it prints the same: it is printed while its text is in registers, and doubles are
+//! converted back to their printed form.
 
 use crate::column::{Column, Fit};
 use crate::digits::Digits;
@@ -9,14 +9,15 @@ use crate::grid::{Grid, STRIP, Slot};
 use crate::number::{from_double, from_doubles, to_double, to_doubles};
 use crate::values::Values;
 
-/// Where the rows of a strip differ: by byte of the row, the bits in which any row is not as the one before.
+/// Differences between the rows of a strip: for each byte of the row, the bits in which any row differs from the
+/// previous one.
 #[derive(Default)]
 pub(crate) struct Changes {
     bits: Vec<u8>,
 }
 
 impl Changes {
-    /// Looks at rows of `length` bytes.
+    /// Compares rows of `length` bytes.
     fn find(&mut self, block: &[u8], length: usize) {
         self.bits.clear();
         self.bits.resize(length, 0);
@@ -26,15 +27,15 @@ impl Changes {
         }
     }
 
-    /// Whether all rows have the same bytes there.
+    /// Whether all rows have the same bytes in a range.
     pub fn none(&self, start: usize, end: usize) -> bool {
         self.bits[start..end].iter().fold(0, |any, bits| any | bits) == 0
     }
 }
 
 impl Grid<'_> {
-    /// Reads [`STRIP`] rows at most from `at` on, up to the first that the columns' styles wouldn't print as it is, and gives
-    /// their number. All `columns` have values of all rows before.
+    /// Parses at most [`STRIP`] rows from `at` on, up to the first that the columns' styles would print differently,
+    /// and returns their number. All `columns` must have the values of all earlier rows.
     pub fn parse(&self, text: &[u8], at: usize, columns: &mut [Values], changes: &mut Changes) -> usize {
         let length = self.line.len();
         let rows = (text.len().saturating_sub(at) / length).min(STRIP);
@@ -46,7 +47,7 @@ impl Grid<'_> {
             if good == 0 {
                 break;
             }
-            // A cell that no row changes is read once.
+            // A cell that is equal in all rows is parsed once.
             let wanted = if changes.none(slot.start, slot.end) { 1 } else { good };
             let read = match (&slot.digits, &mut *values) {
                 (Some(digits), Values::Int(v)) => {
@@ -71,7 +72,7 @@ impl Grid<'_> {
         good
     }
 
-    /// How many rows from the first on have everything that all rows have.
+    /// Number of leading rows that have all constant bytes.
     pub fn framed_rows(&self, block: &[u8], changes: &Changes) -> usize {
         let mut rows = block.chunks_exact(self.line.len());
         let changed = changes.bits.iter().zip(&self.mask).fold(0, |any, (bits, mask)| any | (bits & mask)) != 0;
@@ -81,14 +82,14 @@ impl Grid<'_> {
         rows.by_ref().take_while(|row| self.framed(row)).count()
     }
 
-    /// Whether a row has everything that all rows have.
+    /// Whether a row has all constant bytes.
     #[inline]
     fn framed(&self, row: &[u8]) -> bool {
         let both = row.iter().zip(&self.line).zip(&self.mask);
         both.fold(0, |other, ((a, b), mask)| other | ((a ^ b) & mask)) == 0
     }
 
-    /// Cells of any other kind, by the column's own way of reading; how many of them are exact.
+    /// Parses cells of any other kind with the column's generic parser; returns the number of exact ones.
     fn others(&self, slot: &Slot<'_>, block: &[u8], rows: usize, values: &mut Values) -> usize {
         let mut before: &[u8] = &[];
         for (row, line) in block.chunks_exact(self.line.len()).take(rows).enumerate() {
@@ -97,7 +98,7 @@ impl Grid<'_> {
                 values.repeat();
                 continue;
             }
-            // What quotes and separators mean is decided elsewhere.
+            // Quotes and separators are handled elsewhere.
             let odd = self.delimited && !slot.column.frame.body(cell).is_some_and(|body| self.plain(body));
             if odd || slot.column.read(cell, self.separator, values) != Fit::Exact {
                 return row;
@@ -112,7 +113,7 @@ impl Grid<'_> {
     }
 }
 
-/// Numbers of so many rows from `at` on, [`STRIP`] at most, and how many of them are exact.
+/// Parses numbers of at most [`STRIP`] rows from `at` on; returns the number of exact ones.
 #[inline]
 fn numbers(
     slot: &Slot<'_>,
@@ -133,7 +134,7 @@ fn numbers(
     (found, rows)
 }
 
-/// Appends the doubles of numbers up to the first that its double doesn't give back; how many they are.
+/// Appends the doubles of numbers up to the first that does not convert back; returns their number.
 fn doubles(column: &Column, wholes: &[i64], values: &mut Vec<f64>) -> usize {
     let (mut found, mut again) = ([0.0; STRIP], [0; STRIP]);
     let (found, again) = (&mut found[..wholes.len()], &mut again[..wholes.len()]);
@@ -148,7 +149,7 @@ fn doubles(column: &Column, wholes: &[i64], values: &mut Vec<f64>) -> usize {
     values.len() - before
 }
 
-/// How many there are before the first that something doesn't hold for.
+/// Number of leading items for which the condition holds.
 fn first_not<T>(values: &[T], holds: impl Fn(&T) -> bool) -> usize {
     values.iter().position(|value| !holds(value)).unwrap_or(values.len())
 }

@@ -1,4 +1,4 @@
-//! Columns → text of rows of one length.
+//! Printer of columns to rows of equal length.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use crate::grid::{Grid, STRIP, Slot};
 use crate::number::{from_double, from_doubles};
 use crate::values::View;
 
-/// Prints strips of one table after the other.
+/// Prints strips of a table one after another.
 pub(crate) struct Printer<'a> {
     grid: &'a Grid<'a>,
     columns: &'a [View<'a>],
     escapes: &'a Escapes,
-    /// A row with the cells that are the same in the whole strip.
+    /// A row with the cells that are equal in the whole strip.
     line: Vec<u8>,
-    /// By column, a bit for each row that its style has no room for.
+    /// For each column, a bit for each row whose value does not fit its style.
     unfit: Vec<u64>,
     scratch: Vec<u8>,
 }
@@ -26,8 +26,8 @@ impl<'a> Printer<'a> {
         Printer { grid, columns, escapes, line: grid.line.clone(), unfit, scratch: Vec::new() }
     }
 
-    /// Appends [`STRIP`] rows at most, of which `special` are the escapes; false (and nothing is appended) where one of them
-    /// has another length, or holds a value that can't be printed.
+    /// Appends at most [`STRIP`] rows with the escapes `special`; false (and nothing is appended) if one of them has
+    /// another length, or has a value that can't be printed.
     pub fn strip(&mut self, rows: Range<usize>, special: &[(u32, u16, u32)], out: &mut Vec<u8>) -> bool {
         debug_assert!(rows.len() <= STRIP);
         let start = out.len();
@@ -35,7 +35,7 @@ impl<'a> Printer<'a> {
         for i in 0..self.columns.len() {
             if self.columns[i].constant(rows.clone()) {
                 self.column(i, rows.start..rows.start + 1, None);
-                // What holds for the first row holds for all.
+                // All rows are equal, so print the first one only.
                 self.unfit[i] = if self.unfit[i] != 0 { !0 >> (64 - rows.len()) } else { 0 };
             } else {
                 varying.push(i);
@@ -54,7 +54,7 @@ impl<'a> Printer<'a> {
         done
     }
 
-    /// Puts the escapes in their places.
+    /// Writes the escapes to their positions.
     fn special(&mut self, first: usize, special: &[(u32, u16, u32)], out: &mut [u8]) -> bool {
         for (row, column, text) in special {
             let (row, column) = (*row as usize - first, *column as usize);
@@ -88,7 +88,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// The numbers that are printed for doubles; those for which there is none as bits.
+/// The printed integers of doubles; a bit for each double that has none.
 fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
     if from_doubles(values, scale, wholes) {
         return 0;
@@ -103,7 +103,8 @@ fn wholes_of(values: &[f64], scale: u8, wholes: &mut [i64]) -> u64 {
     unfit
 }
 
-/// Numbers, each into its row; those that have no room as bits. One that is the same as the one before isn't printed again.
+/// Writes each number into its row; a bit for each that does not fit. A number equal to the previous one is not printed
+/// again.
 #[inline]
 fn numbers(slot: &Slot<'_>, digits: &Digits, values: &[i64], text: &mut [u8], length: usize) -> u64 {
     let (start, end) = slot.body();
@@ -122,7 +123,7 @@ fn numbers(slot: &Slot<'_>, digits: &Digits, values: &[i64], text: &mut [u8], le
     unfit
 }
 
-/// Everything else, by the column's own way of printing.
+/// All other kinds, with the column's generic printer.
 fn others(
     slot: &Slot<'_>,
     separator: u8,

@@ -1,4 +1,4 @@
-//! From a sample of cells to the style that prints most of them.
+//! Inference of a column's style from a sample of cells: the style that prints most of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -14,40 +14,40 @@ use crate::time::{TimeStyle, zone};
 use crate::values::NO_UNSIGNED;
 use crate::words::{Quote, WordStyle};
 
-/// What a label says about a column.
+/// Information from a label about a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     Any,
     Number,
     Hex,
     Words,
-    /// Text, also where all of it looks like times.
+    /// Text, even if all cells look like times.
     Text,
-    /// Any; numbers have a comma where others have a point.
+    /// Any type; the decimal mark of numbers is a comma.
     Comma,
 }
 
-/// Whether a cell has no value: it is blank, or says so.
+/// Whether a cell has no value: it is blank, or a marker such as NA.
 pub fn valueless(cell: &[u8]) -> bool {
     is_blank(cell) || is_marker(cell.trim_ascii().trim_matches_quotes())
 }
 
-/// Of 100 cells that have a value, so many must be numbers (or times) for the column to be one of them.
+/// Percentage of the cells with a value that must be numbers (or times) for the column to have that type.
 const MOST: usize = 80;
-/// So many cells are tried for how times are written.
+/// Number of cells that are tried with all patterns of times.
 const TRIED: usize = 8;
-/// With leading zeros before those without, day first before month first: of equals the first is taken.
+/// Patterns with leading zeros before those without, day first before month first: the first of equals is chosen.
 const DATES: [&str; 34] = [
     "%Y-%m-%d", "%Y-%j", "%d-%b-%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%Y",
     "%Y-%n-%e", "%Y/%n/%e", "%e/%n/%Y", "%n/%e/%Y", "%e-%n-%Y", "%n-%e-%Y", "%e.%n.%Y", "%d-%B-%Y", "%e-%b-%Y",
     "%e-%B-%Y", "%d %b %Y", "%d %B %Y", "%e %b %Y", "%e %B %Y", "%d%b%Y", "%d%B%Y", "%Y-%b-%d", "%Y-%B-%d", "%Y %b %d",
     "%Y %B %d", "%Y%m%d", "%Y/%j", "%Y:%j", "%Y.%m.%d", "",
 ];
-/// Of these, the numbers of documents look the same.
+/// Of these patterns, numbers of documents look the same.
 const NUMBERED: [&str; 2] = ["%Y/%j", "%Y:%j"];
-/// Of those with seconds a fraction may follow.
+/// Patterns with seconds, after which a fraction may follow.
 const TIMES: [&str; 7] = ["", "%H:%M", "%H:%M:%S", "%k:%M", "%k:%M:%S", "%H%M%S", "%H%M"];
-/// Hours of half a day, which is named behind them.
+/// Hours of a 12-hour clock with its marker.
 const HALVES: [&str; 8] =
     ["%I:%M %p", "%I:%M:%S %p", "%l:%M %p", "%l:%M:%S %p", "%I:%M%p", "%I:%M:%S%p", "%l:%M%p", "%l:%M:%S%p"];
 
@@ -57,10 +57,10 @@ fn commonest<T: Hash + Eq + Ord + Clone>(all: impl Iterator<Item = T>) -> Option
     counts.into_iter().max_by(|a, b| (a.1, &b.0).cmp(&(b.1, &a.0))).map(|(item, _)| item)
 }
 
-/// The column that prints most of `cells` again as they are.
+/// The column that prints most of `cells` unchanged.
 ///
-/// * `fixed`: all cells have one width, of which none may depart.
-/// * `longest`: the longest cell that a label allows, where it says so.
+/// * `fixed`: all cells have the same width, without exception.
+/// * `longest`: the maximum length of a cell according to a label, if known.
 pub fn infer_style(
     name: &str,
     cells: &[&[u8]],
@@ -104,13 +104,13 @@ pub fn infer_style(
     found.or_else(time).unwrap_or_else(|| sample.words(&frame))
 }
 
-/// Whether whole numbers are among them that an `i64` doesn't hold, and nothing but whole numbers: names rather than
-/// quantities, which a double would mix up.
+/// Whether the column has only integers, including some that exceed `i64`: these are identifiers rather than
+/// quantities, and doubles would confuse them.
 fn too_long(numbers: &[Loose]) -> bool {
     numbers.iter().all(|n| n.places == 0 && !n.exponent) && numbers.iter().any(|n| n.digits.is_none())
 }
 
-/// The numbers that are multiples of 10^-scale as doubles have them, and that scale.
+/// The numbers that are multiples of 10^-scale as doubles, and the scale.
 fn decimals(numbers: &[Loose]) -> (Vec<Loose>, u8) {
     let multiple = |n: &Loose, scale: u8| {
         n.digits.zip(scale.checked_sub(n.places)).is_some_and(|(d, more)| {
@@ -123,7 +123,7 @@ fn decimals(numbers: &[Loose]) -> (Vec<Loose>, u8) {
     (numbers.iter().copied().filter(|n| multiple(n, scale)).collect(), scale)
 }
 
-/// The size of a column of texts up to so many bytes.
+/// The size of a column of texts of up to this many bytes.
 fn room(longest: u32) -> u32 {
     if longest > PADDED { LONGEST } else { longest }
 }
@@ -142,7 +142,7 @@ impl Sample<'_> {
         Column { name: self.name.to_owned(), frame: frame.clone(), style, scale, size, nearest: false, comma: false }
     }
 
-    /// The literals around most values: an opening quote with the spaces before it, a closing one, a carriage return.
+    /// The literals around most values: an opening quote with the spaces before it, a closing quote, a carriage return.
     fn literals(&self) -> (Vec<u8>, Vec<u8>) {
         let cells = if self.cells.is_empty() { self.all } else { self.cells };
         let around = |cell: &&'_ [u8]| {
@@ -157,9 +157,9 @@ impl Sample<'_> {
                 (false, true) => b"\r",
                 (false, false) => b"",
             };
-            (lead.to_vec(), Reverse(tail.to_vec())) // of two rows the last one may lack its carriage return
+            (lead.to_vec(), Reverse(tail.to_vec())) // if the last row lacks its carriage return, prefer the one with it
         };
-        // Markers stand bare beside quoted values, and may be all that there is.
+        // Missing-value markers are unquoted beside quoted values, and may be all cells of the sample.
         let values = commonest(cells.iter().filter(|cell| !is_marker(cell)).map(around));
         values
             .or_else(|| commonest(cells.iter().map(around)))
@@ -174,7 +174,7 @@ impl Sample<'_> {
         self.cells.iter().filter_map(|cell| loose_cell(frame, cell)).collect()
     }
 
-    /// Whether numbers stand in quotes with zeros before them: names rather than quantities.
+    /// Whether numbers are quoted with leading zeros: these are identifiers rather than quantities.
     fn codes(&self) -> bool {
         let mut quoted = self.cells.iter().filter(|cell| cell.contains(&b'"'));
         quoted.any(|cell| loose_cell(&Frame::default(), cell).is_some_and(|n| n.zeros))
@@ -186,7 +186,7 @@ impl Sample<'_> {
         valued > 0 && valued * 100 >= (self.cells.len() - without) * MOST
     }
 
-    /// The frame with the width and the side that most cells are padded to.
+    /// The frame with the width and the side to which most cells are padded.
     fn padded(&self, frame: &Frame) -> Frame {
         let inners: Vec<&[u8]> = self.cells.iter().map(|c| self.inner(frame, c)).collect();
         let right = inners.iter().filter(|c| c.starts_with(b" ")).count();
@@ -200,7 +200,7 @@ impl Sample<'_> {
         Frame { width: width as u32, left: left > right, ..frame.clone() }
     }
 
-    /// How many cells `column` prints as they are.
+    /// Number of cells that `column` prints unchanged.
     fn exact(&self, column: &Column) -> usize {
         self.count(column, |fit| fit == Fit::Exact)
     }
@@ -215,7 +215,7 @@ impl Sample<'_> {
         self.cells.iter().filter(|cell| what(column.read(cell, self.separator, &mut values))).count()
     }
 
-    /// The first of those that print the most cells as they are.
+    /// The first of the columns that print the most cells unchanged.
     fn best(&self, candidates: Vec<Column>) -> Option<Column> {
         let mut best: Option<(usize, Column)> = None;
         for column in candidates {
@@ -230,7 +230,8 @@ impl Sample<'_> {
         best.map(|(_, column)| column)
     }
 
-    /// The style of most numbers; where some have exponents or too many digits for it, those are taken as the nearest doubles.
+    /// The style of most numbers. If some have exponents or too many digits for it, those are stored as the nearest
+    /// doubles.
     fn number(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {
         if numbers.is_empty() {
             return None;
@@ -263,7 +264,7 @@ impl Sample<'_> {
         self.best(candidates)
     }
 
-    /// A column of whole numbers that are never negative, where 64 bits hold all of them.
+    /// A column of non-negative integers, if 64 bits hold all of them.
     fn unsigned(&self, frame: &Frame, numbers: &[Loose]) -> Option<Column> {
         if numbers.iter().any(|n| n.unsigned().is_none_or(|n| n == NO_UNSIGNED)) {
             return None;
@@ -290,7 +291,7 @@ impl Sample<'_> {
         self.best(candidates.into())
     }
 
-    /// The least integers that hold everything that may be written in a cell.
+    /// The smallest integer type that holds every number that fits a cell.
     fn bits(&self, frame: &Frame) -> u32 {
         let fixed = self.fixed.then_some(frame.width);
         match fixed.or(self.longest).filter(|n| *n > 0) {
@@ -301,7 +302,7 @@ impl Sample<'_> {
         }
     }
 
-    /// A column of numbers of which the sample shows none.
+    /// A column of numbers without a number in the sample.
     fn integers(&self, frame: &Frame) -> Column {
         let width = if self.fixed { self.all.first().map_or(0, |c| c.len()) as u32 } else { 0 };
         let frame = Frame { width, ..frame.clone() };
@@ -319,7 +320,7 @@ impl Sample<'_> {
 
     fn time(&self, frame: &Frame) -> Option<Column> {
         let frame = self.padded(frame);
-        // Some writers leave a fraction of zero away.
+        // Some writers omit a fraction of zero.
         let bodies =
             self.cells.iter().filter_map(|c| frame.body(c)).filter(|b| b.first().is_some_and(u8::is_ascii_digit));
         let bodies: Vec<(usize, &[u8])> = bodies.map(|body| (digits(body), body)).collect();
@@ -340,7 +341,7 @@ impl Sample<'_> {
             for time in &times {
                 let alone = date.is_empty() && (time.starts_with("%k") || time.starts_with("%H%M"));
                 if alone || (time.is_empty() && NUMBERED.contains(&date)) {
-                    continue; // 4:13 may be many things
+                    continue; // 4:13 is ambiguous
                 }
                 let joints: &[&str] = if date.is_empty() || time.is_empty() { &[""] } else { &["T", " ", ":"] };
                 let ends =
@@ -354,14 +355,14 @@ impl Sample<'_> {
         let fits = |style: &TimeStyle| style.sound() && finest.iter().any(|body| style.parse(body).is_some());
         let styles = candidates.into_iter().filter(fits).map(|style| self.column(&frame, Style::Time(style), 0, 64));
         let best = self.best(styles.collect()).filter(|column| self.mostly(&frame, self.valued(column)))?;
-        // Where no day is past 12 nobody knows which of the two is the month.
+        // If no day exceeds 12, day and month are ambiguous.
         let Style::Time(style) = &best.style else { return None };
         let other = style.exchanged().map(|style| self.column(&frame, Style::Time(style), 0, 64));
         other.is_none_or(|other| self.valued(&other) < self.valued(&best)).then_some(())?;
         self.coarser(best, bodies.iter().map(|(digits, _)| *digits).collect())
     }
 
-    /// The same times in the ticks of the finest, in the pattern that prints the most of them.
+    /// The same times in the ticks of the finest pattern, printed by the pattern that fits most of them.
     fn coarser(&self, finest: Column, written: BTreeSet<usize>) -> Option<Column> {
         let Style::Time(style) = &finest.style else { return None };
         let mark = style.own_mark().unwrap_or(POINT);
@@ -375,7 +376,7 @@ impl Sample<'_> {
     fn words(&self, frame: &Frame) -> Column {
         let inner = self.padded(frame);
         let filled = self.cells.iter().filter(|c| self.inner(&inner, c).len() == inner.width as usize).count();
-        // A blank at the end of some texts is a part of them.
+        // A trailing blank in some texts is part of them.
         let padded = inner.width > 0 && filled * 100 >= self.cells.len() * MOST;
         if self.fixed || (padded && !frame.lead.is_empty() && self.separator != b' ') {
             let size = inner.width.max(1);
@@ -394,11 +395,11 @@ impl Sample<'_> {
         let spaces = Frame {
             lead: frame.lead.strip_suffix(b"\"").unwrap_or(&frame.lead).to_vec(),
             tail: frame.tail.strip_prefix(b"\"").unwrap_or(&frame.tail).to_vec(),
-            // What more there is between cells than one blank is no part of a text.
+            // Additional blanks between cells are not part of a text.
             width: if self.separator == b' ' { inner.width } else { 0 },
             left: self.separator == b' ' && inner.left,
         };
-        // Not never, where no cell has quotes: one that the sample lacks may, and they are no part of its text.
+        // Not `Never`, even if no cell has quotes: one outside the sample may, and they are not part of its text.
         let [needed, always] = [Quote::Needed, Quote::Always]
             .map(|quote| self.column(&spaces, Style::Words(WordStyle { quote }), 0, size));
         let quotes = self.cells.iter().any(|c| c.contains(&b'"'));

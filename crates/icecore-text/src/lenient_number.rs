@@ -1,21 +1,21 @@
-//! Any way of writing a number, read for its value.
+//! Lenient parser of numbers: accepts any common notation.
 
-/// A number as it is written.
+/// A parsed number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Loose {
-    /// All digits as one number, signed; `None` where 64 bits don't hold it, or with an exponent.
+    /// All digits as one signed number; `None` if 64 bits don't hold it, or with an exponent.
     pub digits: Option<i64>,
     /// The same without a sign.
     pub size: Option<u64>,
-    /// Digits behind the point.
+    /// Number of digits after the point.
     pub places: u8,
-    /// Digits before the point.
+    /// Number of digits before the point.
     pub whole: u8,
-    /// Whether zeros lead that needn't be there.
+    /// Whether there are redundant leading zeros.
     pub zeros: bool,
     pub plus: bool,
     pub exponent: bool,
-    /// The nearest double; an infinity where it is written out, or where a double has no room for the number.
+    /// The nearest double; infinite if written so, or if the number exceeds the range.
     pub value: f64,
 }
 
@@ -31,17 +31,17 @@ pub(crate) const POW10: [i64; 19] = {
 };
 
 impl Loose {
-    /// The number, where it is a whole one that no sign is lost of.
+    /// The value, if it is an integer and not a negative zero.
     pub fn unsigned(&self) -> Option<u64> {
         let unit = POW10.get(self.places as usize)?.unsigned_abs();
         self.size.filter(|size| self.value >= 0.0 && size % unit == 0).map(|size| size / unit)
     }
 }
 
-/// How infinities are written: by pandas, by R and C, by Microsoft's C.
+/// Spellings of infinity: pandas, R and C, Microsoft's C.
 const INFINITE: [&[u8]; 3] = [b"inf", b"infinity", b"1.#inf"];
 
-/// What stands where there is no value, in lower case: what pandas, R, C and SQL write.
+/// Markers of missing values, in lower case: those of pandas, R, C and SQL.
 const MARKERS: [&[u8]; 15] = [
     b"\\n",
     b"na",
@@ -60,13 +60,14 @@ const MARKERS: [&[u8]; 15] = [
     b"-1.#qnan",
 ];
 
-/// Whether a cell says that it has no value.
+/// Whether a cell is a marker of a missing value.
 pub(crate) fn is_marker(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     MARKERS.iter().any(|marker| marker.eq_ignore_ascii_case(text))
 }
 
-/// Reads a number with spaces around it: `12`, `-0.5`, `.5`, `+1.`, `1.5E-03`, `1D5`, `-inf`. `None` for anything else.
+/// Parses a number with spaces around it: `12`, `-0.5`, `.5`, `+1.`, `1.5E-03`, `1D5`, `-inf`. `None` for anything
+/// else.
 pub fn loose(text: &[u8]) -> Option<Loose> {
     let text = text.trim_ascii();
     let (sign, rest) = match text.first()? {
@@ -107,7 +108,7 @@ pub fn loose(text: &[u8]) -> Option<Loose> {
     let size = if exponent { None } else { only.try_fold(0, add) };
     let digits = size.and_then(|size| i64::try_from(i128::from(size) * sign).ok());
     let value = double(text)?;
-    // 12E4567 is a name rather than a quantity, 1.80e+308 the greatest double in three digits.
+    // 12E4567 is an identifier rather than a quantity; 1.80e+308 is the largest double in three digits.
     if value.is_infinite() && !rest.iter().any(|b| matches!(b, b'.' | b'+')) {
         return None;
     }

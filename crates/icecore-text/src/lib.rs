@@ -1,9 +1,9 @@
-//! Tables of text as columns, and columns as the same text again, byte for byte. Pure computation.
+//! Text tables as columns, and columns as the same text again, byte for byte. Pure computation.
 //!
-//! A table of text is rows of cells. Each column has a [`Style`]: how its values are printed. A cell that its style would
-//! print otherwise is an *escape*: its bytes are kept beside the column. Lines that are no rows (headers, ragged or cut-off
-//! rows, blank lines) are kept whole, with the row that they stand before. So [`print`](print()) always gives back what
-//! [`parse`](parse()) was given.
+//! A text table consists of rows of cells. Each column has a [`Style`], which prints its values. A cell that the style
+//! would print differently is an *escape*: its bytes are stored beside the column. Lines that are not rows (headers,
+//! ragged or truncated rows, blank lines) are stored whole, with the number of the row that they precede. So
+//! [`print`](print()) always reproduces the input of [`parse`](parse()).
 
 mod bytes;
 mod cells;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::frame::is_false;
 use crate::lenient_number::POW10;
 
-/// How a decimal number is written: at least `digits` digits before the point (0: none for numbers below one), `places`
-/// behind it (none: no point), a plus sign or none; `trim`: without the zeros at the end, and without a bare point.
+/// Notation of a decimal number: at least `digits` digits before the point (0: none for numbers below one), `places`
+/// after it (none: no point), optionally a plus sign; `trim`: without trailing zeros, and without a trailing point.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NumberStyle {
@@ -19,12 +19,12 @@ pub struct NumberStyle {
 }
 
 impl NumberStyle {
-    /// Whether the numbers in it can stand for printable values at all.
+    /// Whether the style can print any value.
     pub fn sound(&self, scale: u8) -> bool {
         self.digits <= 18 && self.places <= scale && scale <= 18
     }
 
-    /// The value of `body` in units of 10^-`scale`, where this style would print it as it is.
+    /// The value of `body` in units of 10^-`scale`, if this style would print it the same.
     #[inline]
     pub fn parse(&self, body: &[u8], scale: u8) -> Option<i64> {
         let (negative, rest) = match body.first()? {
@@ -47,18 +47,18 @@ impl NumberStyle {
         }
         let magnitude = i64::try_from(read(part, read(whole, 0)?)?).ok()?;
         if negative && magnitude == 0 {
-            return None; // -0: an integer has no such thing
+            return None; // -0 is not an integer
         }
         let scaled = magnitude.checked_mul(*POW10.get((scale as usize).checked_sub(places)?)?)?;
         Some(if negative { -scaled } else { scaled })
     }
 
-    /// Whether whole numbers of up to 20 digits in it can stand for printable values at all.
+    /// Whether the style can print integers of up to 20 digits.
     pub fn sound_unsigned(&self) -> bool {
         self.digits <= 20 && self.places == 0
     }
 
-    /// The whole number of up to 64 bits in `body`, where this style would print it as it is.
+    /// The integer of up to 64 bits in `body`, if this style would print it the same.
     pub fn parse_unsigned(&self, body: &[u8]) -> Option<u64> {
         let digits = if self.plus { body.strip_prefix(b"+")? } else { body };
         let least = self.digits as usize;
@@ -69,8 +69,8 @@ impl NumberStyle {
         std::str::from_utf8(digits).ok()?.parse().ok()
     }
 
-    /// Writes a number (of `magnitude` units of 10^-`scale`) to the end of `buffer`; where it begins, or `None` where it has more places
-    /// than this style.
+    /// Writes a number (of `magnitude` units of 10^-`scale`) to the end of `buffer`; returns its start, or `None` if it
+    /// has more decimal places than this style.
     #[inline]
     pub fn print(&self, negative: bool, mut magnitude: u64, scale: u8, buffer: &mut Buffer) -> Option<usize> {
         if scale > self.places {
@@ -94,7 +94,7 @@ impl NumberStyle {
     }
 }
 
-/// Room for any number.
+/// Large enough for any number.
 pub type Buffer = [u8; 64];
 pub const EMPTY: Buffer = [b' '; 64];
 
@@ -106,7 +106,7 @@ fn read(digits: &[u8], start: u64) -> Option<u64> {
         if digit > 9 {
             return None;
         }
-        sum = sum * 10 + u64::from(digit); // at most 19 digits in all
+        sum = sum * 10 + u64::from(digit); // at most 19 digits in total
     }
     Some(sum)
 }
@@ -121,8 +121,8 @@ const PAIRS: [[u8; 2]; 100] = {
     all
 };
 
-/// `magnitude` with a point before its last `places` digits and at least `least` digits before that, written to the end of
-/// `buffer`; where it begins. Both are 20 at most.
+/// Writes `magnitude` with a point before its last `places` digits and at least `least` digits before the point to the
+/// end of `buffer`; returns its start. Both are at most 20.
 #[inline]
 fn digits(mut magnitude: u64, places: usize, least: usize, buffer: &mut Buffer) -> usize {
     let end = buffer.len();
@@ -150,19 +150,19 @@ fn digits(mut magnitude: u64, places: usize, least: usize, buffer: &mut Buffer) 
     at
 }
 
-/// The double nearest to `value`·10^-`scale`, where that says which decimal it was.
+/// The double nearest to `value`·10^-`scale`, if it identifies the decimal number.
 #[inline]
 pub fn to_double(value: i64, scale: u8) -> Option<f64> {
     let power = *POW10.get(scale as usize)?;
-    // Up to 2^53 both numbers are exact, so that the quotient is the nearest double.
+    // Up to 2^53 both operands are exact, so the quotient is the nearest double.
     let double = (value.unsigned_abs() <= 1 << 53 && scale <= 15).then(|| value as f64 / power as f64);
     double.filter(|double| value.unsigned_abs() <= SURE || from_double(*double, scale) == Some(value))
 }
 
-/// Beyond it the nearest double of two decimals may be the same one.
+/// Beyond this limit two decimal numbers may have the same nearest double.
 const SURE: u64 = 1 << 52;
 
-/// What [`to_double`] gives for each of `wholes`, all at once; false where one of them has no double.
+/// [`to_double`] of each of `wholes`, all at once; false if one of them has no result.
 #[inline]
 pub fn to_doubles(wholes: &[i64], scale: u8, values: &mut [f64]) -> bool {
     let Some(power) = POW10.get(scale as usize).filter(|_| scale <= 15).map(|power| *power as f64) else {
@@ -175,7 +175,7 @@ pub fn to_doubles(wholes: &[i64], scale: u8, values: &mut [f64]) -> bool {
     })
 }
 
-/// The decimal that a double stands for, in units of 10^-`scale`; `None` where it stands for none.
+/// The decimal number that a double is the nearest one to, in units of 10^-`scale`; `None` if there is none.
 #[inline]
 pub fn from_double(value: f64, scale: u8) -> Option<i64> {
     let power = *POW10.get(scale as usize)? as f64;
@@ -184,16 +184,16 @@ pub fn from_double(value: f64, scale: u8) -> Option<i64> {
         return None;
     }
     let near = (near + 0.5f64.copysign(near)) as i64;
-    // The product is off by one unit at most.
+    // The product is off by at most one unit.
     [near, near - 1, near + 1].into_iter().find(|k| (*k as f64 / power).to_bits() == value.to_bits())
 }
 
-/// Half of what a double counts in ones: added and taken away again it rounds, and its sum has the integer in its low bits.
+/// 1.5 · 2^52: adding it rounds to an integer, which is then in the low bits of the sum.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
-/// Beyond that it doesn't.
+/// Limit of that method.
 const ROUNDED: f64 = 2_251_799_813_685_248.0;
 
-/// What [`from_double`] gives for each of `values`, all at once; false where it is not that simple for one of them.
+/// [`from_double`] of each of `values`, all at once; false if the fast method fails for one of them.
 #[inline]
 pub fn from_doubles(values: &[f64], scale: u8, wholes: &mut [i64]) -> bool {
     let Some(power) = POW10.get(scale as usize).map(|power| *power as f64) else { return false };

@@ -1,4 +1,4 @@
-//! Text → columns and escapes.
+//! Parser: text → columns and escapes.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use rayon::prelude::*;
@@ -10,29 +10,29 @@ use crate::part::part;
 use crate::trimmed;
 use crate::values::Values;
 
-/// Text of this size is worth a thread.
+/// Minimum text size per thread.
 const SHARE: usize = 1 << 20;
 
-/// Reads the rows of `text`, on all threads of the pool that it is called in. `last`: no text follows.
+/// Parses the rows of `text`, on all threads of the current pool. `last`: this is the end of the text.
 ///
 /// # Errors
-/// `Unsupported` for blocks of 2^32 bytes and more.
+/// `Unsupported` for blocks of 2^32 bytes or more.
 pub fn parse(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
     parse_with(format, text, last, false).map(joined)
 }
 
-/// The same, and all of it is printed again and compared with the text.
+/// As `parse`, and prints everything again and compares it with the text.
 ///
 /// # Errors
-/// Also `Internal` where that is not the same.
+/// Also `Internal` if they differ.
 pub fn parse_checked(format: &Format, text: &[u8], last: bool) -> Result<Parsed> {
     parse_with(format, text, last, true).map(joined)
 }
 
-/// Either of these, with the columns of the rows behind the first ones apart, in the stretches in which they were read.
+/// As either of these, with the columns of each thread's part separately, in order.
 ///
 /// # Errors
-/// As they.
+/// As theirs.
 pub fn parse_apart(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<(Parsed, Vec<Vec<Values>>)> {
     parse_with(format, text, last, checked)
 }
@@ -44,7 +44,7 @@ fn parse_with(format: &Format, text: &[u8], last: bool, checked: bool) -> Result
     }
 }
 
-/// The same for rows that have all their bytes.
+/// The same for rows without trimmed ends.
 pub(crate) fn parse_full(
     format: &Format,
     text: &[u8],
@@ -61,7 +61,7 @@ pub(crate) fn parse_full(
         .enumerate()
         .map(|(i, share)| part(format, share, last && i + 1 == count, checked))
         .collect::<Result<_>>()?;
-    // A row in quotes goes on behind the end of its part: from there on all is read in one piece.
+    // A quoted row continues beyond the end of its part: the rest is parsed in one piece.
     let cut = |i: &usize| parsed[*i].used < parts[*i].len();
     if let Some(stop) = (0..count.saturating_sub(1)).find(cut) {
         parsed.truncate(stop + 1);
@@ -71,7 +71,7 @@ pub(crate) fn parse_full(
     Ok(gathered(format, parsed))
 }
 
-/// Cuts the text behind line ends, a part for each thread.
+/// Divides the text after line ends, one part per thread.
 fn shares<'a>(format: &Format, text: &'a [u8]) -> Vec<&'a [u8]> {
     let one_piece = matches!(&format.layout, Layout::Fixed { template, .. } if template.last() != Some(&b'\n'));
     let count = if one_piece { 1 } else { (text.len() / SHARE).clamp(1, rayon::current_num_threads()) };
@@ -87,7 +87,7 @@ fn shares<'a>(format: &Format, text: &'a [u8]) -> Vec<&'a [u8]> {
     parts
 }
 
-/// Everything together but the columns, of which only those of the first part are in it.
+/// Merges the parts; only the columns of the first part are included.
 fn gathered(format: &Format, parsed: Vec<Parsed>) -> (Parsed, Vec<Vec<Values>>) {
     let mut parts = parsed.into_iter();
     let (mut gather, mut behind) = (Gather::default(), Vec::new());

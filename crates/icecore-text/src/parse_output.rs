@@ -1,4 +1,4 @@
-//! What text becomes: columns, escapes, and what the columns don't take.
+//! Output of the parser: columns, escapes, and counts of cells that the columns could not store.
 
 use crate::escapes::Escapes;
 use crate::format::Format;
@@ -10,16 +10,16 @@ use crate::values::Values;
 pub struct Parsed {
     pub columns: Vec<Values>,
     pub escapes: Escapes,
-    /// Bytes of the block that were taken; the rest begins a row that the block doesn't end.
+    /// Number of bytes parsed; the rest begins a row that the block does not complete.
     pub used: usize,
-    /// By column: cells whose value its array can't hold.
+    /// For each column, the cells whose value does not fit its array.
     pub lost: Vec<Misfits>,
-    /// By column: cells that hold no value of its kind.
+    /// For each column, the cells without a value of its type.
     pub junk: Vec<Misfits>,
 }
 
 impl Parsed {
-    /// Nothing yet, with room for so many rows.
+    /// An empty block with capacity for this many rows.
     pub(crate) fn new(format: &Format, rows: usize) -> Self {
         let none = vec![Misfits::default(); format.columns.len()];
         let columns = format.columns.iter().map(|c| c.values(rows)).collect();
@@ -27,15 +27,15 @@ impl Parsed {
     }
 }
 
-/// Cells that a column doesn't take.
+/// Cells that a column could not store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Misfits {
     pub count: u64,
-    /// How many of them don't say that they have no value (NA, NaN, null).
+    /// Number of them that are not a missing-value marker (NA, NaN, null).
     pub words: u64,
-    /// The row of the first.
+    /// Row of the first one.
     pub row: u32,
-    /// The longest.
+    /// Length of the longest one.
     pub longest: Vec<u8>,
 }
 

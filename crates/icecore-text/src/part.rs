@@ -1,4 +1,4 @@
-//! One stretch of text → columns and escapes, on one thread.
+//! Parser of one stretch of text on one thread.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ use crate::print::{Stretch, prints};
 use crate::rows::{Piece, next};
 use crate::values::{Values, View};
 
-/// The most rows that are read cell by cell before whole columns of rows of one length are tried again.
+/// Maximum number of rows that are parsed cell by cell before the fast path for rows of equal length is tried again.
 const MAX_PAUSE: usize = 256;
 
-/// Parses `text`. `checked`: what the columns print is compared with it.
+/// Parses `text`. `checked`: the printed columns are compared with it.
 ///
 /// # Errors
-/// `Internal` where that is not the same.
+/// `Internal` if they differ.
 pub(crate) fn part(format: &Format, text: &[u8], last: bool, checked: bool) -> Result<Parsed> {
     let mut part = Part {
         format,
@@ -56,7 +56,7 @@ fn guess_row(format: &Format) -> usize {
     }
 }
 
-/// A cell of the row before.
+/// A cell of the previous row.
 #[derive(Clone, Copy)]
 struct Before {
     cell: (usize, usize),
@@ -74,10 +74,10 @@ struct Part<'a> {
     before: Vec<Before>,
     /// Whether any cell was an escape.
     unfit: bool,
-    /// The cells of the row before, and where it began if it had no open quotes.
+    /// The cells of the previous row, and its start if it had no open quotes.
     cells: Vec<(usize, usize)>,
     known: Option<usize>,
-    /// What was read cell by cell.
+    /// The part of the text that was parsed cell by cell.
     apart: Vec<Stretch>,
 }
 
@@ -86,17 +86,17 @@ impl Part<'_> {
         self.gather.escapes.rows as usize
     }
 
-    /// Reads everything; false as soon as a strip isn't printed as it was, where it is `checked`.
+    /// Parses everything; with `checked`, false as soon as a strip is not printed the same.
     fn run(&mut self, checked: bool) -> bool {
         let grid = Grid::of(self.format);
         let (mut changes, mut cell) = (Changes::default(), Vec::new());
-        // Rows until whole columns are tried again: the more, the more often that was in vain.
+        // Number of rows until the fast path is tried again; it grows with each failure.
         let (mut plain, mut pause) = (0, 1);
         loop {
             if let Some(grid) = grid.as_ref().filter(|_| plain == 0) {
                 let (rows, at) = (self.rows(), self.parsed.used);
                 let good = self.strip(grid, &mut changes);
-                // While text and values are near.
+                // While text and values are in a cache.
                 let block = &self.text[at..self.parsed.used];
                 if checked && !grid.prints(block, &self.parsed.columns, &(rows..rows + good), &changes, &mut cell) {
                     return false;
@@ -114,7 +114,7 @@ impl Part<'_> {
         }
     }
 
-    /// Reads whole columns of the next rows, as far as their styles print them as they are; their number.
+    /// Parses whole columns of the next rows, as long as their styles print them the same; returns their number.
     fn strip(&mut self, grid: &Grid<'_>, changes: &mut Changes) -> usize {
         let rows = self.rows();
         self.parsed.columns.iter_mut().for_each(|values| values.fill(rows));
@@ -129,7 +129,7 @@ impl Part<'_> {
         good
     }
 
-    /// Reads the next row or line; false where none is left.
+    /// Parses the next row or line; false at the end.
     fn next(&mut self) -> bool {
         let (rows, at) = (self.rows(), self.parsed.used);
         match next(self.format, self.fixed.as_ref(), self.text, at, self.last, self.known, &mut self.cells) {
@@ -157,10 +157,11 @@ impl Part<'_> {
         true
     }
 
-    /// Reads the cells of a row, of which the first `known` are those of the row before.
+    /// Parses the cells of a row; the first `known` equal those of the previous row.
     fn row(&mut self, known: usize) {
         let first = self.before.is_empty();
-        // A cell that is that of the row before is left alone: its column is filled up when the next one differs.
+        // A cell equal to that of the previous row is skipped: its column is filled up when the next different one
+        // comes.
         let begin = if self.unfit { 0 } else { known };
         for i in begin..self.cells.len().min(self.format.columns.len()) {
             let (start, end) = self.cells[i];
@@ -173,7 +174,7 @@ impl Part<'_> {
         }
     }
 
-    /// Keeps the bytes of the next row, which begins at `at`, that belong to no column and aren't the template's.
+    /// Stores the bytes of the next row, which begins at `at`, that belong to no column and differ from the template.
     fn free(&mut self, at: usize) {
         let Layout::Fixed { template, .. } = &self.format.layout else { return };
         let row = self.gather.escapes.rows;
@@ -186,7 +187,7 @@ impl Part<'_> {
         }
     }
 
-    /// Reads a cell of the next row, which is that of the row before where one is given.
+    /// Parses a cell of the next row; if a cell of the previous row is given, both are equal.
     fn cell(&mut self, i: usize, place: Range<usize>, same: Option<Before>) {
         let rows = self.gather.escapes.rows;
         let cell = self.text.get(place.clone()).unwrap_or_default();
@@ -217,7 +218,7 @@ impl Part<'_> {
         }
     }
 
-    /// Whether what was read cell by cell is printed as it was.
+    /// Whether the part that was parsed cell by cell is printed the same.
     fn prints_apart(&self) -> bool {
         let views: Vec<View<'_>> = self.parsed.columns.iter().map(Values::view).collect();
         prints(self.format, &views, &self.parsed.escapes, &self.apart, self.text).is_ok_and(|same| same)

@@ -1,4 +1,4 @@
-//! Columns and escapes → the text that they were.
+//! Printer: columns and escapes → the original text.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ use crate::grid_print::Printer;
 use crate::trimmed;
 use crate::values::View;
 
-/// Rows that are worth a thread.
+/// Minimum number of rows per thread.
 const SHARE: usize = 1 << 12;
 
 /// Bytes that are printed before they are compared.
 const NEAR: usize = 1 << 16;
 
-/// Rows for which room is made before the length of any is known.
+/// Rows for which memory is reserved before the length of any row is known.
 const MANY: usize = 512;
 
-/// The text of all rows, in some parts that follow each other, printed on all threads of the pool that it is called in.
+/// The text of all rows, in consecutive parts, printed on all threads of the current pool.
 ///
 /// # Errors
-/// `Corrupt` where columns, escapes and format don't belong together.
+/// `Corrupt` if columns, escapes and format don't belong together.
 pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
     match trimmed::plain(format) {
         Some(plain) => trimmed::print(&plain, columns, escapes, print_full),
@@ -34,13 +34,13 @@ pub fn print(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result
     }
 }
 
-/// The same for rows that have all their bytes.
+/// The same for rows without trimmed ends.
 pub(crate) fn print_full(format: &Format, columns: &[View<'_>], escapes: &Escapes) -> Result<Vec<Vec<u8>>> {
     let rows = escapes.rows as usize;
     if columns.len() != format.columns.len() || columns.iter().any(|c| c.len() != rows) {
         let message =
             format!("{} columns for a print format of {} with {rows} rows", columns.len(), format.columns.len());
-        return Err(Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged"));
+        return Err(Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names the damaged objects"));
     }
     let count = (rows / SHARE).clamp(1, rayon::current_num_threads());
     let ranges: Vec<Range<usize>> = (0..count).map(|i| rows * i / count..rows * (i + 1) / count).collect();
@@ -52,18 +52,18 @@ pub(crate) fn print_full(format: &Format, columns: &[View<'_>], escapes: &Escape
     Ok(parts)
 }
 
-/// Rows, and the text of them and of the lines around them.
+/// Rows, with their text and that of the lines around them.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     pub rows: Range<usize>,
     pub text: Range<usize>,
 }
 
-/// Whether stretches of `text` are what would be printed for their rows; only a little of it is printed at a time, so that it
-/// stays in the nearest cache.
+/// Whether stretches of `text` equal the printed rows. Only a little is printed at a time, so that it stays in the
+/// first-level cache.
 ///
 /// # Errors
-/// Where a value can't be printed at all.
+/// If a value can't be printed at all.
 pub(crate) fn prints(
     format: &Format,
     columns: &[View<'_>],
@@ -97,7 +97,7 @@ pub(crate) fn prints(
     Ok(true)
 }
 
-/// The row before: where it begins in the text, and where each of its cells ends, from there.
+/// The previous row: its start in the text, and the relative ends of its cells.
 #[derive(Default)]
 struct Before {
     start: Option<usize>,
@@ -106,8 +106,8 @@ struct Before {
 }
 
 impl Before {
-    /// Adds to the changed columns those that are escapes now or were in the row before: an escaped cell says nothing about
-    /// the next one, though their values be equal. Without a row before all have changed.
+    /// Adds the columns with an escape in this or the previous row to the changed columns: an escaped cell says nothing
+    /// about the next one, even if their values are equal. Without a previous row all columns have changed.
     fn note(&mut self, special: &[(u32, u16, u32)], changed: &mut [u64]) {
         if self.start.is_none() {
             (0..self.ends.len()).for_each(|i| changed[i / 64] |= 1 << (i % 64));
@@ -119,8 +119,8 @@ impl Before {
         self.special.extend(now);
     }
 
-    /// Copies the cells `which`, of which the first began at `from`, with what separates them, into the row that begins at
-    /// `start`.
+    /// Copies the cells `which` of the previous row (the first began at `from`), with their separators, into
+    /// the row that begins at `start`.
     #[inline]
     fn copy(&mut self, which: Range<usize>, from: usize, start: usize, out: &mut Vec<u8>) {
         let (Some(row), Some(end)) = (self.start, which.end.checked_sub(1).map(|last| self.ends[last] + 1)) else {
@@ -137,7 +137,7 @@ impl Before {
     }
 }
 
-/// The numbers of the bits that are set.
+/// The indexes of the set bits.
 fn bits(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
     words.iter().enumerate().flat_map(|(i, word)| {
         let mut rest = *word;
@@ -179,7 +179,7 @@ impl<'a> Job<'a> {
         Ok(out)
     }
 
-    /// Appends rows to `out`, and calls `after` with the row that comes next; where it empties `out` nothing of it is used.
+    /// Appends rows to `out`, and calls `after` with the number of the next row; `after` may empty `out`.
     fn strips(
         &self,
         rows: Range<usize>,
@@ -203,7 +203,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Appends rows column by column; false (and nothing is appended) where they are not of one length.
+    /// Appends rows column by column; false (and nothing is appended) if they don't have equal lengths.
     fn columned(&self, printer: Option<&mut Printer<'_>>, strip: Range<usize>, out: &mut Vec<u8>) -> bool {
         let Some(printer) = printer.filter(|_| self.lines(strip.start + 1, strip.end).is_empty()) else { return false };
         let start = out.len();
@@ -216,7 +216,7 @@ impl<'a> Job<'a> {
         done
     }
 
-    /// Appends the lines that follow row `end - 1`; behind the last row its line end may be cut off before.
+    /// Appends the lines that follow row `end - 1`; first it truncates the last row's line end if required.
     fn behind(&self, end: usize, out: &mut Vec<u8>) {
         if end == self.escapes.rows as usize {
             out.truncate(out.len().saturating_sub(self.lacking()));
@@ -231,7 +231,7 @@ impl<'a> Job<'a> {
         cells.get(at(rows.start)..at(rows.end)).unwrap_or_default()
     }
 
-    /// Rows of any length, one after the other.
+    /// Rows of any length, one after another.
     fn strip(&self, rows: Range<usize>, before: &mut Before, out: &mut Vec<u8>) -> Result<()> {
         let mut lines = self.lines(rows.start, rows.end).iter().peekable();
         let cells = self.special(rows.clone());
@@ -259,7 +259,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Bytes that the rest of `rows` takes, judged by the `done` ones. Asked for at once, they are not moved again and again.
+    /// Estimated bytes of the rest of `rows`, from the `done` ones. Reserving them at once avoids repeated moves.
     fn room(&self, bytes: usize, done: usize, rows: usize) -> usize {
         match &self.format.layout {
             _ if done > 0 => (bytes / done + 1) * (rows - done),
@@ -268,12 +268,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Words of a row's set of columns.
+    /// Number of words in a row's set of columns.
     fn words(&self) -> usize {
         self.columns.len().div_ceil(64)
     }
 
-    /// For each row, the columns whose value differs from the row before, as bits.
+    /// For each row, a bit set of the columns whose value differs from the previous row.
     fn changed(&self, rows: Range<usize>) -> Vec<u64> {
         let words = self.words();
         let mut sets = vec![0u64; rows.len() * words];
@@ -285,7 +285,7 @@ impl<'a> Job<'a> {
         sets
     }
 
-    /// A row of fixed cells: a copy of the row before (or of the template) in which what changed is printed anew.
+    /// Prints a row of fixed cells: a copy of the previous row (or the template) with its changed cells replaced.
     #[allow(clippy::too_many_arguments)] // one row's context
     fn fixed(
         &self,
@@ -330,7 +330,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// A row of cells with separators: runs of unchanged cells are copied from the row before.
+    /// Prints a row of separated cells: runs of unchanged cells are copied from the previous row.
     fn delimited(
         &self,
         separator: u8,
@@ -377,7 +377,7 @@ impl<'a> Job<'a> {
 fn unkept(row: usize) -> Error {
     let message =
         format!("the bytes of row {row} that belong to no column have another length than its row has room for");
-    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names what is damaged")
+    Error::new(ErrorKind::Corrupt, message).hint("icecore verify --deep names the damaged objects")
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
-//! Numbers with exponents or with as many digits as a double has: kept as doubles.
+//! Numbers with exponents or with as many digits as a double has, stored as doubles.
 
 use serde::{Deserialize, Serialize};
 
-/// The way the digits are laid out.
+/// Notation of the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RealForm {
-    /// The fewest digits that name the double, as Python's `repr` writes them: `0.1`, `1e-05`, `1e+16`.
+    /// The fewest digits that identify the double, as in Python's `repr`: `0.1`, `1e-05`, `1e+16`.
     Shortest,
     /// `1.2345E+05`: one digit before the point.
     Scientific,
-    /// `0.12345E+06`: Fortran's way.
+    /// `0.12345E+06`: Fortran's notation.
     Fortran,
 }
 
-/// How a double is written.
+/// Notation of a double.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RealStyle {
     pub form: RealForm,
-    /// Digits behind the point.
+    /// Digits after the point.
     #[serde(default)]
     pub places: u8,
-    /// At least so many digits in the exponent.
+    /// Minimum number of digits in the exponent.
     #[serde(default)]
     pub exponent: u8,
     /// `E`, `e`, `D` or `d`.
@@ -35,7 +35,7 @@ fn letter() -> char {
 }
 
 impl RealStyle {
-    /// Whether it can print at all.
+    /// Whether the notation is valid.
     pub fn sound(&self) -> bool {
         self.places <= 40 && self.exponent <= 4 && matches!(self.letter, 'e' | 'E' | 'd' | 'D')
     }

@@ -1,25 +1,25 @@
-//! Text → rows and lines → cells.
+//! Division of text into rows, lines and cells.
 
 use crate::cells::ends;
 use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
 
-/// A row in quotes that goes on longer than this does not: its quotes are taken for text.
+/// Maximum length of a quoted row: if it is exceeded, the quotes are ordinary characters.
 const MAX_QUOTED: usize = 1 << 20;
 
-/// As a separator: the first of a run of blanks, of which the others belong to the cell behind it; blanks at the ends of a row
-/// belong to its first and last cell.
+/// As a separator: the first blank of a run; the others belong to the cell after it. Blanks at the ends of a row belong
+/// to its first and last cell.
 const BLANK: u8 = b' ';
 
-/// One stretch of text.
+/// Kind of the next stretch of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A row up to this offset; its cells are in the list. `missing`: bytes of its line end that the text doesn't have.
-    /// `same`: its first cells are those of the row before; `clear`: no quote in it was left open.
+    /// A row that ends at this offset; its cells are in the list. `missing`: missing bytes of its line end. `same`:
+    /// number of leading cells equal to those of the previous row; `clear`: whether all its quotes are closed.
     Row { end: usize, missing: u8, same: usize, clear: bool },
-    /// A line that is no row.
+    /// A line that is not a row.
     Line { end: usize },
-    /// Nothing whole is left.
+    /// No complete row or line is left.
     Rest,
 }
 
@@ -27,8 +27,9 @@ fn line_end(text: &[u8], from: usize) -> Option<usize> {
     text.get(from..)?.iter().position(|b| *b == b'\n').map(|n| from + n + 1)
 }
 
-/// The next stretch of `text` from `at`; the cells of a row go to `cells` as (start, end). `last`: nothing follows `text`.
-/// `before`: where a row without open quotes began whose cells are still in `cells`. `fixed`: that of the layout.
+/// The next stretch of `text` from `at`; the cells of a row are written to `cells` as (start, end). `last`: this is the
+/// end of the text. `before`: the start of a row without open quotes whose cells are still in `cells`. `fixed`: that of
+/// the layout.
 pub(crate) fn next(
     format: &Format,
     fixed: Option<&Fixed>,
@@ -82,7 +83,7 @@ fn of_one_length(
     stray(text, at, last)
 }
 
-/// A line that is no row; at the end of the text it may lack its line feed.
+/// A line that is not a row; at the end of the text it may lack its line feed.
 fn stray(text: &[u8], at: usize, last: bool) -> Piece {
     match line_end(text, at) {
         Some(end) => Piece::Line { end },
@@ -96,9 +97,9 @@ struct Scan<'a> {
     separator: u8,
     quotes: bool,
     multiline: bool,
-    /// Whether a quote was found that nothing closes on its line.
+    /// Whether a quote is not closed on its line.
     open: bool,
-    /// Whether something else than a cell's end stands behind a closing quote.
+    /// Whether a closing quote is followed by anything but a cell's end.
     odd: bool,
 }
 
@@ -107,10 +108,10 @@ impl<'a> Scan<'a> {
         Scan { text, separator, quotes, multiline, open: false, odd: false }
     }
 
-    /// How many cells of the row that begins at `start` the row at `at` begins with; they are moved there.
+    /// Number of leading cells that the rows at `at` and at `start` share; their positions are moved to the former.
     fn repeat(&self, start: usize, at: usize, cells: &mut [(usize, usize)]) -> usize {
         if self.separator == BLANK {
-            return 0; // whether a blank separates depends on what follows
+            return 0; // whether a blank separates depends on the next character
         }
         let end = cells.last().map_or(start, |cell| cell.1 + 1);
         let same = common(self.text.get(start..end).unwrap_or_default(), self.text.get(at..).unwrap_or_default());
@@ -121,7 +122,7 @@ impl<'a> Scan<'a> {
         count
     }
 
-    /// The row at `at`, of which `same` cells are known.
+    /// The row at `at`, whose first `same` cells are known.
     fn row(&mut self, columns: usize, at: usize, last: bool, same: usize, cells: &mut Vec<(usize, usize)>) -> Piece {
         if at >= self.text.len() {
             return Piece::Rest;
@@ -143,8 +144,8 @@ impl<'a> Scan<'a> {
         stray(self.text, at, last)
     }
 
-    /// The row at `at` with the quote that its line doesn't close closed on a later one; `None` where that makes no row of so
-    /// many cells, so that the quote is only a character.
+    /// The row at `at`, with an open quote closed on a later line; `None` if that does not give a row with this number
+    /// of cells, so that the quote is an ordinary character.
     fn spanning(&self, columns: usize, at: usize, last: bool, cells: &mut Vec<(usize, usize)>) -> Option<Piece> {
         let mut scan = Scan::new(self.text, self.separator, true, true);
         let mut all = Vec::with_capacity(columns);
@@ -164,8 +165,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Cuts a row into cells from `at`, where one begins; gives the offset behind its line feed, or `None` where the text
-    /// ends before one. `spanning`: what is in quotes may go on on other lines.
+    /// Divides a row into cells from `at`, the start of a cell; returns the offset after its line feed, or `None` if
+    /// the text ends before one. `spanning`: quoted text may continue on other lines.
     fn cells(&mut self, at: usize, spanning: bool, cells: &mut Vec<(usize, usize)>) -> Option<usize> {
         let text = self.text;
         let mut start = at;
@@ -202,15 +203,16 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Bytes that both begin with.
+/// Length of the common prefix in bytes.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let words = a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0).take_while(|(a, b)| a == b).count() * 16;
     let rest = a.get(words..).unwrap_or_default().iter().zip(b.get(words..).unwrap_or_default());
     words + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// Cuts the row that begins at `at` into cells (start, end); gives the offset behind its line feed, or `None` where the text
-/// ends before one (the cells so far are in the list). `columns`: where that many cells come of it, quotes span lines.
+/// Divides the row that begins at `at` into cells (start, end); returns the offset after its line feed, or `None` if
+/// the text ends before one (the cells so far are in the list). `columns`: quotes span lines if this number of cells
+/// results.
 pub fn cells_of(
     text: &[u8],
     at: usize,
@@ -228,7 +230,7 @@ pub fn cells_of(
     }
 }
 
-/// The quote that closes the one before `from`.
+/// The last quote before `from`.
 fn closing(text: &[u8], from: usize, multiline: bool) -> Option<usize> {
     let mut i = from;
     let end = text.len().min(from + MAX_QUOTED);

@@ -1,21 +1,21 @@
-//! Where the lines of a text have something else than spaces, and how long they are.
+//! Occupied columns of the lines of a text, and their lengths.
 
 use std::collections::BTreeMap;
 
-/// The longest line whose columns are looked at.
+/// Maximum length of a line that is analysed.
 const WIDEST: usize = 1 << 16;
 
 /// Lengths and occupied columns of lines that are neither blank nor comments.
 #[derive(Clone, Debug, Default)]
 pub struct LineShape {
-    /// How many lines there are of each length, without line ends.
+    /// Number of lines by length, without line ends.
     pub lengths: BTreeMap<usize, u64>,
-    /// In how many lines each column has something else than a space or a tab.
+    /// For each column, number of lines with anything but a space or tab there.
     pub occupied: Vec<u64>,
 }
 
 impl LineShape {
-    /// That of the lines of `text`. `like`: of those alone that have only spaces in these columns.
+    /// Analyses the lines of `text`; with `like` only lines with nothing but spaces in these columns.
     #[must_use]
     pub fn of(text: &[u8], like: &[usize]) -> LineShape {
         let mut shape = LineShape::default();

@@ -6,13 +6,14 @@ const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const HALVES: [&[u8; 2]; 2] = [b"AM", b"PM"];
 
-/// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%B` the same in capitals,
-/// `%H` `%M` `%S`, `%I` hour of half a day (`12`, `01` … `11`), `%p` its half (`AM`), `%P` the same in small letters,
-/// `%1` … `%9` that many digits of a fraction of a second, all of fixed width; `%n` month, `%e` day, `%k` hour and `%l` hour of
-/// half a day without a leading zero. Everything else stands for itself; an offset from UTC at the end (`+02:00`) is also taken
-/// off: ticks are UTC's. Names are read in letters of any case.
+/// A time's pattern: `%Y` year, `%m` month, `%d` day, `%j` day of the year, `%b` month's name (`Jan`), `%B` the same in
+/// capitals, `%H` `%M` `%S`, `%I` hour of a 12-hour clock (`12`, `01` … `11`), `%p` its marker (`AM`), `%P` the marker
+/// in small letters, `%1` … `%9` this many digits of a fraction of a second, all of fixed width; `%n` month, `%e` day,
+/// `%k` hour and `%l` hour of a 12-hour clock without a leading zero. All other characters are literal. An offset from
+/// UTC at the end (`+02:00`) is subtracted, so that ticks are in UTC. Names match in any case.
 ///
-/// A second of 60 is the last one of a day: as a time of day it is kept; in a date it is not printed again as it was.
+/// A second of 60 is read as the last second of a day: a time of day keeps it; a date with time prints differently and
+/// becomes an escape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeStyle {
@@ -55,7 +56,7 @@ fn date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// Characters of a field of a pattern; `None` where they are one or two.
+/// Number of characters of a pattern's field; `None` for one or two.
 fn width(field: u8) -> Option<usize> {
     match field {
         b'n' | b'e' | b'k' | b'l' => None,
@@ -66,7 +67,7 @@ fn width(field: u8) -> Option<usize> {
     }
 }
 
-/// Digits that `text` begins with, one or two.
+/// Number of leading digits of `text`, one or two.
 fn short(text: &[u8]) -> usize {
     1 + usize::from(text.get(1).is_some_and(u8::is_ascii_digit))
 }
@@ -75,12 +76,12 @@ fn number(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0i64, |sum, b| b.is_ascii_digit().then(|| sum * 10 + i64::from(b - b'0')))
 }
 
-/// Which of `names` stands there.
+/// The index of the name in `names`.
 fn which<const N: usize>(names: &[&[u8; N]], text: &[u8]) -> Option<i64> {
     names.iter().position(|name| name.eq_ignore_ascii_case(text)).map(|at| at as i64)
 }
 
-/// The hour as clocks with hands show it.
+/// The hour of a 12-hour clock.
 fn on_clock(hour: i64) -> i64 {
     (hour + 11) % 12 + 1
 }
@@ -95,7 +96,7 @@ fn put(value: i64, width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Seconds that local time is ahead of UTC by, of `+02:00`, `-0330` or `+02`.
+/// Offset of local time from UTC in seconds, from `+02:00`, `-0330` or `+02`.
 pub(crate) fn offset(zone: &[u8]) -> Option<i64> {
     let (sign, hours, minutes) = match zone {
         [sign, a, b] => (sign, [*a, *b], [b'0'; 2]),
@@ -111,7 +112,7 @@ pub(crate) fn offset(zone: &[u8]) -> Option<i64> {
     }
 }
 
-/// The offset from UTC that a date and time end with.
+/// The offset from UTC at the end of a date and time.
 pub(crate) fn zone(body: &[u8]) -> Option<&[u8]> {
     let at = body.iter().rposition(|b| matches!(b, b'+' | b'-'))?;
     let (time, zone) = body.split_at(at);
@@ -119,13 +120,13 @@ pub(crate) fn zone(body: &[u8]) -> Option<&[u8]> {
 }
 
 impl TimeStyle {
-    /// What stands behind the last field.
+    /// The text after the last field.
     pub(crate) fn tail(&self) -> &str {
         let behind = self.pattern.rfind('%').map_or(0, |at| at + 2);
         self.pattern.get(behind..).unwrap_or_default()
     }
 
-    /// Seconds that its times are ahead of UTC by.
+    /// Offset of its times from UTC in seconds.
     fn ahead(&self) -> i64 {
         if self.dated() && self.clocked() { offset(self.tail().as_bytes()).unwrap_or(0) } else { 0 }
     }
@@ -139,12 +140,12 @@ impl TimeStyle {
         self.has("%H") || self.has("%k") || self.halved()
     }
 
-    /// Whether its hours are those of half a day.
+    /// Whether its hours are those of a 12-hour clock.
     fn halved(&self) -> bool {
         self.has("%I") || self.has("%l")
     }
 
-    /// With day and month exchanged, where it begins with both as numbers that are written either way round.
+    /// The pattern with day and month exchanged, if it begins with both as numbers.
     pub(crate) fn exchanged(&self) -> Option<Self> {
         let (first, rest) = self.pattern.split_at_checked(2)?;
         let (joint, rest) = rest.split_at_checked(1)?;
@@ -153,13 +154,13 @@ impl TimeStyle {
         (pair && joint != ".").then(|| Self { pattern: format!("{second}{joint}{first}{rest}") })
     }
 
-    /// Digits of the fraction of a second that are written.
+    /// Number of printed digits of the fraction of a second.
     pub(crate) fn fraction(&self) -> u32 {
         let fields = self.pattern.as_bytes().array_windows().filter(|[mark, _]| *mark == b'%');
         fields.filter_map(|[_, field]| char::from(*field).to_digit(10)).filter(|n| *n > 0).min().unwrap_or(0)
     }
 
-    /// Whether the pattern names a whole date, or none.
+    /// Whether the pattern has a complete date, or none.
     pub fn sound(&self) -> bool {
         let any = |fields: &[&str]| fields.iter().any(|field| self.has(field));
         let day = self.has("%j") || (any(&["%m", "%b", "%B", "%n"]) && any(&["%d", "%e"]));
@@ -171,7 +172,7 @@ impl TimeStyle {
         self.has("%Y")
     }
 
-    /// Bytes of every value in it, where all have as many.
+    /// Length of every value in it, if it is constant.
     pub fn length(&self) -> Option<usize> {
         let mut pattern = self.pattern.bytes();
         let mut length = 0;
@@ -192,7 +193,7 @@ impl TimeStyle {
         }
     }
 
-    /// Decimal places of a second that a tick is; `None` where it is a day.
+    /// Decimal places of a second in a tick; `None` for days.
     pub fn digits(&self) -> Option<u32> {
         match self.unit() {
             "D" => None,
@@ -207,18 +208,18 @@ impl TimeStyle {
         10i64.pow(self.digits().unwrap_or(0))
     }
 
-    /// The ticks that `body` stands for.
+    /// The ticks of `body`.
     pub fn parse(&self, body: &[u8]) -> Option<i64> {
         let (parts, rest) = self.parts(body)?;
         if rest.is_empty() { self.join(&parts) } else { None }
     }
 
-    /// Whether `body` begins with what the pattern says.
+    /// Whether `body` begins with a match of the pattern.
     pub(crate) fn begins(&self, body: &[u8]) -> bool {
         self.parts(body).is_some()
     }
 
-    /// What the pattern's fields hold, and what stands behind them.
+    /// The values of the pattern's fields, and the rest of the text.
     fn parts<'a>(&self, body: &'a [u8]) -> Option<(Parts, &'a [u8])> {
         let mut parts = Parts { month: 1, day: 1, ..Parts::default() };
         let mut rest = body;
@@ -269,7 +270,7 @@ impl TimeStyle {
         (day * 86_400 + second - self.ahead()).checked_mul(self.ticks())?.checked_add(parts.fraction)
     }
 
-    /// Writes `value`; false where the pattern has no room for it.
+    /// Writes `value`; false if the pattern can't represent it.
     pub fn print(&self, value: i64, out: &mut Vec<u8>) -> bool {
         let Some(parts) = self.split(value) else { return false };
         let mut pattern = self.pattern.bytes();

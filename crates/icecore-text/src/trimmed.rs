@@ -1,6 +1,7 @@
 //! Fixed rows whose spaces at the end may be missing: padded before they are parsed, trimmed after they are printed.
 //!
-//! A row prints without spaces at its end. A row that has some keeps them as an escape of the cell behind all others.
+//! A row prints without trailing spaces. A row with trailing spaces keeps them as an escape of the cell after all
+//! others.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,22 +13,22 @@ use crate::format::{Format, Layout};
 use crate::parse_output::Parsed;
 use crate::values::{Values, View};
 
-/// How rows that have all their bytes are parsed.
+/// Parser of complete rows.
 type Parse = fn(&Format, &[u8], bool, bool) -> Result<(Parsed, Vec<Vec<Values>>)>;
-/// How such rows are printed.
+/// Printer of complete rows.
 type Print = fn(&Format, &[View<'_>], &Escapes) -> Result<Vec<Vec<u8>>>;
 
-/// Longest row: a longer stretch without a line feed is kept as text.
+/// Maximum length of a row: a longer stretch without a line feed is stored as text.
 const LONGEST: usize = 1 << 20;
 
-/// The format of the padded rows; `None` where rows have all their bytes anyway.
+/// The format of the padded rows; `None` if rows are complete anyway.
 pub(crate) fn plain(format: &Format) -> Option<Format> {
     let Layout::Fixed { template, cells, trimmed: true } = &format.layout else { return None };
     let layout = Layout::Fixed { template: template.clone(), cells: cells.clone(), trimmed: false };
     Some(Format { layout, columns: format.columns.clone() })
 }
 
-/// Where the line end of a template begins.
+/// Position of a template's line end.
 fn width(template: &[u8]) -> usize {
     template.len() - template.iter().rev().take_while(|b| matches!(b, b'\n' | b'\r')).count()
 }
@@ -36,10 +37,10 @@ fn without_spaces(body: &[u8]) -> &[u8] {
     body.get(..body.iter().rposition(|b| *b != b' ').map_or(0, |n| n + 1)).unwrap_or_default()
 }
 
-/// Lines with spaces up to the template's length, and what they were.
+/// Lines padded with spaces to the template's length, and their original lengths.
 struct Padded {
     text: Vec<u8>,
-    /// Of each line: its bytes in the text, and where the padded one ends.
+    /// For each line: its length in the text, and the end of the padded one.
     lines: Vec<(Range<usize>, usize)>,
 }
 
@@ -66,14 +67,14 @@ impl Padded {
         padded
     }
 
-    /// How many bytes of the text so many padded ones are.
+    /// Number of bytes of the text for this many padded bytes.
     fn used(&self, padded: usize) -> usize {
         let lines = self.lines.partition_point(|(_, end)| *end <= padded);
         lines.checked_sub(1).and_then(|last| self.lines.get(last)).map_or(0, |(line, _)| line.end)
     }
 }
 
-/// A line's bytes before its line end, and that; `None` where it has another one than `end`.
+/// A line's bytes before its line end, and the line end; `None` if that differs from `end`.
 fn parts<'a>(line: &'a [u8], end: &[u8], cut: bool) -> (&'a [u8], Option<&'a [u8]>) {
     if let Some(inner) = line.strip_suffix(end) {
         return (inner, Some(line.get(inner.len()..).unwrap_or_default()));
@@ -86,13 +87,13 @@ fn parts<'a>(line: &'a [u8], end: &[u8], cut: bool) -> (&'a [u8], Option<&'a [u8
     (inner, Some(tail))
 }
 
-/// Lines of `text` with spaces up to `template`'s length, as rows without those at their ends are parsed.
+/// Pads the lines of `text` with spaces to `template`'s length.
 #[must_use]
 pub fn pad_rows(template: &[u8], text: &[u8]) -> Vec<u8> {
     Padded::of(template, text, true).text
 }
 
-/// Parses rows that may lack spaces at their ends. `format`: that of the padded ones.
+/// Parses rows that may lack trailing spaces. `format`: that of the padded rows.
 pub(crate) fn parse(
     format: &Format,
     text: &[u8],
@@ -132,7 +133,7 @@ pub(crate) fn parse(
     Ok((parsed, behind))
 }
 
-/// Prints rows without the spaces at their ends. `format`: that of the padded ones.
+/// Prints rows without trailing spaces. `format`: that of the padded rows.
 pub(crate) fn print(
     format: &Format,
     columns: &[View<'_>],
@@ -168,5 +169,5 @@ pub(crate) fn print(
 
 fn cut_short() -> Error {
     Error::new(ErrorKind::Corrupt, "a row is shorter than its print format".to_owned())
-        .hint("icecore verify --deep names what is damaged")
+        .hint("icecore verify --deep names the damaged objects")
 }

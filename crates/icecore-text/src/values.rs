@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-/// Stands for no value among unsigned numbers, as netCDF has it: the greatest itself is more often meant.
+/// The "no value" of unsigned numbers, as in netCDF: the maximum itself is more often a real value.
 pub const NO_UNSIGNED: u64 = u64::MAX - 1;
 
-/// The values of one column, as its array holds them. Text is padded with zero bytes to `width`; strings are UTF-8 of any
-/// length, of which `ends` says where in `bytes` each ends.
+/// The values of one column in the form of its array. Text is padded with zero bytes to `width`; strings are UTF-8 of
+/// variable length, and `ends` holds the end of each in `bytes`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     Int(Vec<i64>),
@@ -24,7 +24,7 @@ impl Values {
         self.len() == 0
     }
 
-    /// Repeats the last value up to so many rows.
+    /// Repeats the last value up to this many rows.
     #[inline]
     pub(crate) fn fill(&mut self, rows: usize) {
         match self {
@@ -44,7 +44,7 @@ impl Values {
         }
     }
 
-    /// Adds the last value once more.
+    /// Repeats the last value once.
     #[inline]
     pub(crate) fn repeat(&mut self) {
         match self {
@@ -55,7 +55,7 @@ impl Values {
         }
     }
 
-    /// Forgets what is behind so many rows.
+    /// Truncates to this many rows.
     pub(crate) fn truncate(&mut self, rows: usize) {
         match self {
             Values::Int(v) => v.truncate(rows),
@@ -68,7 +68,7 @@ impl Values {
         }
     }
 
-    /// Forgets the first rows.
+    /// Removes the first rows.
     pub fn skip(&mut self, rows: usize) {
         match self {
             Values::Int(v) => drop(v.drain(..rows.min(v.len()))),
@@ -82,7 +82,7 @@ impl Values {
         }
     }
 
-    /// The same values, lent.
+    /// Borrows the values.
     pub fn view(&self) -> View<'_> {
         match self {
             Values::Int(v) => View::Int(v),
@@ -92,7 +92,7 @@ impl Values {
         }
     }
 
-    /// Adds the values of another stretch of the column.
+    /// Appends the values of another stretch of the column.
     pub fn append(&mut self, other: Values) {
         match (self, other) {
             (Values::Int(a), Values::Int(b)) => a.extend(b),
@@ -116,14 +116,14 @@ impl Values {
     }
 }
 
-/// Adds the last string once more.
+/// Repeats the last string once.
 fn again(ends: &mut Vec<usize>, bytes: &mut Vec<u8>) {
     let Some((last, before)) = ends.split_last() else { return };
     bytes.extend_from_within(before.last().copied().unwrap_or(0)..*last);
     ends.push(bytes.len());
 }
 
-/// Values that someone else holds.
+/// Borrowed values.
 #[derive(Clone, Copy, Debug)]
 pub enum View<'a> {
     Int(&'a [i64]),
@@ -141,7 +141,7 @@ pub enum View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Some rows of them; none where there are fewer.
+    /// A range of rows; None if there are fewer.
     #[must_use]
     pub fn part(self, rows: &Range<usize>) -> Self {
         match self {
@@ -157,7 +157,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The text of a row, without what it is padded with; empty for a column of numbers.
+    /// The text of a row without its padding; empty for a column of numbers.
     #[inline]
     pub fn text(self, row: usize) -> &'a [u8] {
         match self {
@@ -185,7 +185,7 @@ impl View<'_> {
         self.len() == 0
     }
 
-    /// Whether the value of a row is, bit for bit, that of the row before.
+    /// Whether the value of a row equals that of the previous row, bit for bit.
     #[inline]
     pub(crate) fn same(&self, row: usize) -> bool {
         row > 0
@@ -199,7 +199,7 @@ impl View<'_> {
             }
     }
 
-    /// Whether all of `rows` have one value.
+    /// Whether all of `rows` have the same value.
     pub(crate) fn constant(&self, rows: Range<usize>) -> bool {
         let Some(last) = rows.len().checked_sub(1) else { return true };
         match self {
@@ -216,7 +216,7 @@ impl View<'_> {
     }
 }
 
-/// Without a branch for each value, so that several are compared at once.
+/// Without a branch per value, so that several are compared at once.
 #[inline]
 fn all_as_first<T>(values: &[T], bits: impl Fn(&T) -> u64) -> bool {
     let Some(first) = values.first().map(&bits) else { return true };

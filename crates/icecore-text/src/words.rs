@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// When a cell is in quotes. Quotes inside are doubled.
+/// Condition for quoting a cell. Quotes inside are doubled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quote {
     Never,
     Always,
-    /// Where it holds a separator, a quote or a line end.
+    /// If it contains a separator, a quote or a line end.
     Needed,
 }
 
-/// How text is written.
+/// Notation of text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WordStyle {
@@ -23,7 +23,7 @@ fn needs(text: &[u8], separator: u8) -> bool {
     text.iter().any(|b| *b == separator || matches!(b, b'"' | b'\n' | b'\r'))
 }
 
-/// The text that stands between quotes, of which those inside are doubled.
+/// The text between quotes, with doubled quotes inside.
 pub(crate) fn single_quotes(inside: &[u8], into: &mut Vec<u8>) {
     let mut skip = false;
     for b in inside {
@@ -43,7 +43,7 @@ pub(crate) fn single_quotes(inside: &[u8], into: &mut Vec<u8>) {
 }
 
 impl WordStyle {
-    /// The text that `body` stands for; it may still be printed otherwise.
+    /// The text of `body`; it may still be printed differently.
     pub fn read(&self, body: &[u8], into: &mut Vec<u8>) {
         let quoted =
             body.strip_prefix(b"\"").and_then(|b| b.strip_suffix(b"\"")).filter(|_| self.quote != Quote::Never);

@@ -1,4 +1,4 @@
-//! Whatever the text: printing what was parsed gives it back.
+//! Any text: printing the parsed columns reproduces it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails should panic")]
 
 use icecore_text::{
@@ -48,7 +48,7 @@ fn delimited(sample: &[u8]) -> Format {
     Format { layout, columns: columns(&[sample], b',') }
 }
 
-/// The same where quotes may span lines.
+/// The same with quotes that may span lines.
 fn spanning(sample: &[u8]) -> Format {
     Format { layout: Layout::Delimited { separator: ',', quotes: true, multiline: true }, ..delimited(sample) }
 }
@@ -69,7 +69,7 @@ fn diviner_rows_have_no_escapes() {
 fn what_does_not_fit_is_kept() {
     let sample = b"a,b,c\n1,2.50,x\n2,3.50,\"y,z\"\n3,-4.25,w\n";
     let format = delimited(&sample[6..]);
-    assert_eq!(check(&format, sample), (4, 2)); // the names stand for a row of text
+    assert_eq!(check(&format, sample), (4, 2)); // the names are stored as a line of text
     for text in [
         &b""[..],
         b"\n",
@@ -103,7 +103,7 @@ fn decimal_commas() {
     assert_eq!(parsed.columns[1], Values::Real(vec![-0.25, 10.0]));
     assert_eq!(parsed.columns[2], Values::Real(vec![1.0, 2.5]));
     assert_eq!(texts(&parsed.columns[5]), ["x,y", "z"]);
-    // A point is no decimal mark there, but for text.
+    // The point is not a decimal mark here, except in text.
     let odd = b"1.5;-,25;1,0;12:00:01.5;7,0;x.y\n1,50;+3;\"1\";;;\n";
     assert_eq!(check(&format, odd).0, 2);
     let parsed = parse(&format, odd, true).unwrap();
@@ -148,7 +148,7 @@ fn fixed_rows() {
 
 #[test]
 fn bytes_of_no_column_are_kept_with_their_row() {
-    // Two columns; what varies before, between and behind them belongs to none.
+    // Two columns; the varying bytes before, between and after them belong to none.
     let cells = vec![(2, 4), (10, 6), (0, 2), (6, 1), (17, 2)];
     let row =
         |i: usize| format!("{:02}{:>4}{}, ,{:>6.2};{:02}\r\n", i % 7, i, ["x", "y"][i / 5 % 2], i as f64 / 4.0, i % 11);
@@ -301,7 +301,7 @@ fn a_rare_fraction_leaves_the_others_their_pattern() {
     assert_eq!(check(&format, rows), (4, 1));
     let Values::Int(ticks) = &parse(&format, rows, true).unwrap().columns[0] else { panic!("no times") };
     assert_eq!([ticks[1] - ticks[0], ticks[2] - ticks[0]], [1000, 2250]);
-    // A format that knows of no fractions holds those of zero, and tells of the others.
+    // A format without fractions stores those of zero, and reports the others.
     let format = delimited(b"2020-01-01T00:00:00+01:00\n2020-01-01T00:00:01+01:00\n");
     let text = b"2020-01-01T00:00:01.000+01:00\n2020-01-01T01:00:02.00+02:00\n2020-01-01T00:00:03.5+01:00\n";
     check(&format, text);
@@ -321,7 +321,7 @@ fn times_and_reals() {
     check(&format, b"2016-12-31T23:59:60.500Z,12:00:60,0000-000,inf,NaN,\n");
 }
 
-/// The ticks of the only column, where it is one of times.
+/// The ticks of the only column, if it has times.
 fn ticks(text: &[u8]) -> Option<Vec<i64>> {
     let format = delimited(text);
     assert_eq!(check(&format, text).1, 0, "{}", String::from_utf8_lossy(text));
@@ -411,7 +411,7 @@ fn halves_of_days_and_names_in_capitals() {
     assert_eq!(parsed.columns[0], Values::Int(vec![1_580_483_235_500, 1_606_780_800_000]));
     assert_eq!(parsed.columns[1], Values::Int(vec![11_220, 45_000]));
     assert_eq!(parsed.columns[2], Values::Int(vec![18_292, 18_293]));
-    // No hours of half a day; names in other letters have a value.
+    // No 12-hour clock; names in another case have a value.
     let odd = b"1/31/2020 0:07:15.5 PM,13:07 am,31-Jan-2020\n1/31/2020 3:07:15.5 pm,3:07 am,31-JAM-2020\n";
     assert_eq!(check(&format, odd).0, 2);
     let parsed = parse(&format, odd, true).unwrap();
@@ -510,7 +510,7 @@ proptest! {
             });
         }
         let together = parse(&format, &text, true).unwrap().columns;
-        prop_assert_eq!(format!("{:?}", alone.unwrap()), format!("{together:?}")); // NaN is NaN here
+        prop_assert_eq!(format!("{:?}", alone.unwrap()), format!("{together:?}")); // `Debug` compares NaN as equal
     }
 
     #[test]

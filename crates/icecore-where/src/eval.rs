@@ -157,7 +157,8 @@ fn is_null(values: &Values<'_>) -> Vec<u8> {
     })
 }
 
-/// Whether an element of a column of texts is null. Texts of any length are compared by their bytes, not by their views.
+/// Whether an element of a string column is null. Variable-length strings are compared by their bytes, not by their
+/// views.
 fn is_null_text(values: &Values<'_>, element: &[u8]) -> bool {
     if values.nulls.is_empty() {
         return false;

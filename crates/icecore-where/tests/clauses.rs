@@ -1,4 +1,4 @@
-//! Clauses at random: no text makes the parser panic, and what is said about a zone holds for each of its rows.
+//! Random clauses: no text makes the parser panic, and a zone's verdict holds for each of its rows.
 
 use icecore_chunk::{DType, summarise};
 use icecore_grid::ErrorKind;
@@ -18,7 +18,7 @@ fn columns() -> Vec<ColumnType> {
     ]
 }
 
-/// Words of the language in any order: these get further than any characters do.
+/// Words of the language in random order: these get further than random characters.
 fn words() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "lon",
@@ -74,7 +74,7 @@ fn words() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 0..24).prop_map(|words| words.join(" "))
 }
 
-/// Clauses that are right, on the three columns of numbers.
+/// Valid clauses on the three columns of numbers.
 fn right() -> impl Strategy<Value = String> {
     let number = prop_oneof![
         (-20i32..20).prop_map(|n| n.to_string()),
@@ -109,7 +109,7 @@ fn right() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a summary keeps of a column: the intervals, and whether there are nulls.
+/// Summary of a column: its intervals, and whether there are nulls.
 fn zone<T: icecore_chunk::Number>(bytes: &[u8], nulls: &[T], rows: usize) -> Zone {
     let s = summarise::<T>(bytes, nulls);
     let mut intervals = if s.covers { s.intervals.to_vec() } else { Vec::new() };
@@ -217,7 +217,7 @@ fn times_of_day_are_compared_with_durations() {
     }
 }
 
-/// The rows of columns for which a clause is true.
+/// The rows for which a clause is true.
 #[allow(clippy::unwrap_used)] // a part of tests
 fn hits(clause: &str, columns: &[ColumnType], bytes: &[Vec<u8>]) -> Vec<u32> {
     let held: Vec<_> = (columns.iter().zip(bytes))

@@ -8,9 +8,9 @@ use icecore_grid::{Region, Result, join_boxes};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub path: String,
-    /// Chunks (shards, if there are any) that are elsewhere now, or are gone.
+    /// Chunks (shards, if the array is sharded) whose location changed or that were deleted.
     pub chunks: u64,
-    /// Their elements: boxes that don't overlap, clipped to the newer version's shape.
+    /// Their elements as disjoint boxes, clipped to the newer version's shape.
     pub boxes: Vec<Region>,
     /// Elements in the boxes.
     pub elements: u64,
@@ -19,13 +19,13 @@ pub struct Change {
 /// The boxes of the chunks in `diff`; `to` is its newer version.
 ///
 /// # Errors
-/// The errors of an array's metadata and its table of references.
+/// The errors of reading an array's metadata and its reference table.
 pub fn changes(diff: &Diff, to: &Snapshot) -> Result<Vec<Change>> {
     let mut found = Vec::new();
     for (path, chunks) in &diff.chunks {
         let Some(node) = to.node(path).filter(|node| node.is_array) else { continue };
         let grid = ArrayMeta::parse(&node.zarr_json)?.grid;
-        // An array that was made smaller has chunks after its edge.
+        // An array that was shrunk has chunks beyond its edge.
         let boxes = chunks.iter().filter(|chunk| grid.contains(chunk)).map(|chunk| grid.region(chunk)).collect();
         let boxes = join_boxes(boxes);
         let elements = boxes.iter().fold(0, |sum: u64, of| sum.saturating_add(of.elements()));

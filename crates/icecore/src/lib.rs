@@ -1,7 +1,7 @@
 //! icecore's engine: reads, scans, writes and verifies parts of arrays in repositories and linked files.
 //!
-//! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` and
-//! `restore` stand on `read`.
+//! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` and `restore` are
+//! built on `read`.
 
 mod changes;
 pub mod group;

@@ -13,7 +13,7 @@ use crate::worker_pool::{WorkerPool, takes_part};
 static WORKERS: PerProcess<Arc<WorkerPool>> = PerProcess::new();
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 
-/// The pool: as many threads as `ICECORE_THREADS` says, else as the machine has cores.
+/// The pool with `ICECORE_THREADS` threads, by default one per core.
 pub fn pool() -> Result<&'static ThreadPool> {
     POOL.get_or_try(|_| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads());
@@ -39,12 +39,12 @@ pub(crate) struct FirstError {
 }
 
 impl FirstError {
-    /// Has any job failed?
+    /// Whether any job has failed.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Adds a job's result; false when it failed.
+    /// Records a job's result; false if it failed.
     pub fn note(&self, result: Result<()>) -> bool {
         let Err(error) = result else { return true };
         self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -58,7 +58,7 @@ impl FirstError {
     }
 }
 
-/// Turns a panic in a job into an error: a defect of ours must neither end the process nor leave others waiting.
+/// Turns a panic in a job into an error: a bug of ours must neither end the process nor leave others waiting.
 pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).unwrap_or_else(|cause| {
         let what = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
@@ -67,8 +67,8 @@ pub(crate) fn guarded(job: impl FnOnce() -> Result<()>) -> Result<()> {
     })
 }
 
-/// Right of a calling thread to take part in place of a worker, instead of sleeping until a worker wakes up and finishes.
-/// Only one caller at a time has it; otherwise the process would run more threads than the pool's size.
+/// Permission of a calling thread to work in place of a worker, instead of sleeping until a worker wakes up and
+/// finishes. Only one caller at a time has it; otherwise the process would run more threads than the pool's size.
 struct Permit(&'static AtomicBool);
 
 impl Permit {
@@ -78,7 +78,7 @@ impl Permit {
     }
 
     fn of(taken: &'static AtomicBool) -> Option<Self> {
-        // Made only where it is given: one that is made and dropped would give back another's.
+        // Created only if it is granted: dropping an ungranted one would release another caller's.
         (!taken.swap(true, Ordering::Acquire)).then(|| Self(taken))
     }
 }
@@ -89,7 +89,7 @@ impl Drop for Permit {
     }
 }
 
-/// Runs `job(0..count)` on the decoding threads, in order of number, until one fails.
+/// Runs `job(0..count)` on the decoding threads, in ascending order, until one fails.
 pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     if count <= 1 {
         return guarded(|| (0..count).try_for_each(job));
@@ -103,7 +103,7 @@ pub(crate) fn for_each(count: usize, job: impl Fn(usize) -> Result<()> + Sync) -
             }
         }
     };
-    // A job that has jobs done is one of those threads already.
+    // A nested call already runs on one of those threads.
     let inside = takes_part() || rayon::current_thread_index().is_some();
     let permit = if inside { None } else { Permit::taken() };
     let take_part = inside || permit.is_some();

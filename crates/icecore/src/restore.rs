@@ -1,7 +1,7 @@
 //! restore: reproduce the text of a table from its columns and escapes, through the read pipeline.
 //!
-//! Stretch by stretch: escapes say how many rows the next one has. Chunks are decoded once, some of each column at a time, in
-//! memory that is used again.
+//! The text is printed stretch by stretch; escapes give the number of rows of each. Chunks are decoded once, some of
+//! each column at a time, in reused memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use rayon::prelude::*;
 use crate::pool::pool;
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
 
-/// Rows of every column that are decoded together, two chunks of most: what is made of them stays in a cache.
+/// Rows of every column that are decoded together, usually two chunks: the result stays in a cache.
 const WINDOW: u64 = 1 << 15;
-/// Bytes of them, where rows are long.
+/// Maximum bytes of them, for long rows.
 const MEMORY: u64 = 1 << 26;
 
-/// A text on its way out.
+/// A text that is being restored.
 pub struct Restoring {
     format: Format,
     columns: Vec<Rows>,
-    /// Rows that the columns hold, and the first of them that was not printed yet.
+    /// Number of rows in the columns, and the first row that has not been printed.
     held: Range<u64>,
     next: u64,
     end: u64,
@@ -32,7 +32,7 @@ pub struct Restoring {
     at: usize,
 }
 
-/// One column: the rows that wait to be printed, and the rows decoded last.
+/// One column: decoded rows that are not printed yet, and the rows decoded last.
 struct Rows {
     array: Arc<ArrayView>,
     values: Values,
@@ -40,7 +40,8 @@ struct Rows {
 }
 
 impl Restoring {
-    /// The rows `rows` of `columns` in this format; `escapes`: the array that has those of all their stretches, and where.
+    /// The rows `rows` of `columns` in this format; `escapes`: the array with the escapes of all stretches, and the
+    /// range in it.
     ///
     /// # Errors
     /// `mismatch` if an array does not match its column's format or has fewer rows; the errors of a read.
@@ -60,10 +61,11 @@ impl Restoring {
         Ok(Self { format, columns, held: rows.start..rows.start, next: rows.start, end: rows.end, escapes, at: 0 })
     }
 
-    /// The text of the next stretch, in some parts that follow each other; `None` at the end.
+    /// The text of the next stretch, in consecutive parts; `None` at the end.
     ///
     /// # Errors
-    /// Those of a read; `mismatch` where a value can't be printed; `corrupt` where escapes and format don't belong together.
+    /// The errors of a read; `mismatch` if a value can't be printed; `corrupt` if escapes and format don't belong
+    /// together.
     #[allow(clippy::should_implement_trait)] // it may fail
     pub fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>> {
         let rest = self.escapes.get(self.at..).unwrap_or_default();
@@ -92,7 +94,7 @@ impl Restoring {
         let from = self.held.end;
         let row: u64 = self.columns.iter().map(|rows| rows.array.meta().dtype.size() as u64).sum();
         let window = WINDOW.min(1 << (MEMORY / row.max(1)).max(1).ilog2());
-        // Of strings, which may be long, not many more than a chunk was made for.
+        // Strings may be long, so not many more rows than a chunk holds.
         let window = self.columns.iter().filter_map(Rows::strings).fold(window, |most, chunk| most.min(2 * chunk));
         let until = (from / window + 1).saturating_mul(window).min(self.end);
         let selections = self.columns.iter().map(|rows| slice(&rows.array, from..until)).collect::<Result<Vec<_>>>()?;
@@ -145,14 +147,14 @@ impl Rows {
         Ok(Self { array, values, decoded: Vec::new() })
     }
 
-    /// Rows of a chunk of strings.
+    /// Rows per chunk of strings.
     fn strings(&self) -> Option<u64> {
         let meta = self.array.meta();
         let chunk = meta.shard.as_ref().map_or_else(|| meta.grid.chunk_shape(&[0]), |shard| shard.chunk.clone());
         chunk.first().filter(|rows| meta.dtype.is_vlen() && **rows > 0).copied()
     }
 
-    /// Forgets the first rows, which are done, and adds those that were decoded.
+    /// Removes the first rows, which are printed, and adds the decoded ones.
     fn take(&mut self, done: usize, count: usize, blobs: &[Arc<[u8]>]) -> Result<()> {
         self.values.skip(done);
         let dtype = &self.array.meta().dtype;
@@ -172,7 +174,7 @@ impl Rows {
     }
 }
 
-/// Bytes of an array of bytes.
+/// Reads bytes of an array of bytes.
 fn stored(array: &ArrayView, rows: Range<u64>) -> Result<Vec<u8>> {
     let meta = array.meta();
     if meta.dtype != DType::UInt8 || meta.shape.len() != 1 || meta.shape.first().is_none_or(|n| *n < rows.end) {
@@ -189,13 +191,13 @@ fn stored(array: &ArrayView, rows: Range<u64>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Rows of an array with one axis.
+/// Selects rows of an array with one axis.
 fn slice(array: &ArrayView, rows: Range<u64>) -> Result<Selection> {
     let slice = Index::Slice { start: Some(rows.start as i64), stop: Some(rows.end as i64), step: None }; // below 2⁶³, as lengths
     Selection::resolve(&array.meta().shape, &[slice], Mode::Numpy)
 }
 
-/// At least this many bytes.
+/// A buffer of at least this many bytes.
 fn make_room(buffer: &mut Vec<u8>, bytes: usize) -> Result<()> {
     if buffer.len() < bytes {
         let more = buffer.try_reserve_exact(bytes - buffer.len());

@@ -21,7 +21,7 @@ pub(crate) fn number(name: &str) -> Option<usize> {
     var(name).ok().and_then(|text| text.trim().parse().ok())
 }
 
-/// Rejects invalid values at start-up: later there is no caller to report them to.
+/// Rejects invalid values at start-up: later there would be no caller to receive the error.
 ///
 /// # Errors
 /// `invalid`, with the variable's name, its value and the accepted values.

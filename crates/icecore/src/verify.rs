@@ -1,4 +1,4 @@
-//! verify: check that all references of a snapshot exist, are unchanged and readable.
+//! verify: check that all references of a snapshot exist and are unchanged and readable.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use crate::pool::for_each;
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Target, read};
 use crate::store::{Source, stores};
 
-/// Something that is wrong.
+/// A problem that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub error: Error,
     pub path: String,
-    /// Coordinates in the grid of references; None when the whole array or a whole object is concerned.
+    /// Coordinates in the grid of references; None if the problem concerns the whole array or object.
     pub chunk: Option<Vec<u64>>,
     /// The file or object.
     pub place: String,
@@ -28,20 +28,20 @@ impl From<Damage> for Problem {
     }
 }
 
-/// How far to look.
+/// Extent of the check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Depth {
     /// Read and decode every chunk of the version.
     pub deep: bool,
-    /// All versions of the repository: every file that they are made of.
+    /// All versions of the repository: every file that belongs to them.
     pub history: bool,
 }
 
-/// Checks a version's own files and all references of all its arrays, and more as `depth` says. `progress(done, total)` counts
-/// versions, then chunks. Once `cancel` is set, it ends.
+/// Checks a version's own files and all references of all its arrays, and more depending on `depth`. `progress(done,
+/// total)` counts versions, then chunks. Stops soon after `cancel` is set.
 ///
 /// # Errors
-/// Only what prevents the check itself, and Interrupted; everything wrong in the repository is a [`Problem`].
+/// Only errors that prevent the check itself, and Interrupted; everything wrong in the repository is a [`Problem`].
 pub fn verify(
     repo: &Repo,
     snapshot: &Snapshot,
@@ -77,7 +77,7 @@ pub fn verify(
     Ok(problems)
 }
 
-/// Checks that every reference is inside an existing object; returns the chunks for which that is not true.
+/// Checks that every reference is inside an existing object; returns the chunks that are not.
 fn references(view: &ArrayView, problems: &mut Vec<Problem>, cancel: &AtomicBool) -> Result<Vec<u64>> {
     let table = view.table()?;
     let mut objects: HashMap<u32, std::result::Result<Option<u64>, Error>> = HashMap::new();
@@ -126,7 +126,7 @@ fn corrupt(message: String) -> Error {
     Error::new(icecore_grid::ErrorKind::Corrupt, message)
 }
 
-/// Bytes of an object, where that can be known without reading it.
+/// Size of an object, if it can be determined without reading it.
 fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64>> {
     match stores().open(view.repo(), view.snapshot(), object)? {
         Source::Local(file) => Ok(Some(file.size())),

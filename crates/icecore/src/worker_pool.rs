@@ -1,8 +1,8 @@
 //! Worker pool for decoding: idle workers are parked, and the calling thread decodes too.
 //!
-//! rayon's workers spin and yield before they park. The calling thread also decodes, so there was one runnable thread more than
-//! cores: a yielding worker held the caller's core for up to 4 ms, and one 10 ms read in eight took 50 % longer. These workers
-//! park at once.
+//! rayon's workers spin and yield before they park. Because the calling thread also decodes, there was one more
+//! runnable thread than cores: a yielding worker held the caller's core for up to 4 ms, and one 10 ms read in eight
+//! took 50 % longer. These workers park at once.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,17 +32,17 @@ pub(crate) struct WorkerPool {
 struct Desk {
     orders: Vec<Order>,
     threads: usize,
-    /// The number of the next order.
+    /// The number of the next job.
     next: u64,
 }
 
 struct Order {
     number: u64,
     work: Work<'static>,
-    /// How many may still come.
+    /// Number of workers that may still join.
     wanted: usize,
     running: usize,
-    /// Someone came.
+    /// Records that a worker has joined.
     begun: bool,
 }
 
@@ -100,7 +100,7 @@ impl WorkerPool {
             order.begun = true;
             let (number, work) = (order.number, order.work);
             drop(desk);
-            // Jobs report panics themselves. Whatever happens, no caller may wait forever for this thread.
+            // Jobs report panics themselves; a caller must never wait forever for this thread.
             let _panic = catch_unwind(AssertUnwindSafe(work));
             desk = self.lock();
             if let Some(order) = desk.find(number) {
@@ -111,7 +111,7 @@ impl WorkerPool {
     }
 }
 
-/// Restores the thread state from before it took part.
+/// Restores the thread's previous state.
 struct Part(bool);
 
 impl Drop for Part {

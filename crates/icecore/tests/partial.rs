@@ -1,4 +1,4 @@
-//! Partial precision end to end: the values within the bound, and the low planes not fetched, as counts.
+//! Reduced precision end to end: values are within the bound, and counts show that the low planes are not fetched.
 #![allow(clippy::unwrap_used)] // the helpers of a test file
 
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn every_layout_and_precision_is_within_its_bound() {
             let (found, report) = get(&field.view, &[Index::Ellipsis], &asking(precision)).unwrap();
             assert_eq!(report.rtol_bound, bound, "{name} {precision:?}");
             check(&found, 0..SIDE, 0..SIDE, bound);
-            // Twice with the cache: what it holds of one precision is not taken for another.
+            // Twice with the cache: a cached chunk of one precision must not serve another.
             let options = ReadOptions { cache: true, ..asking(precision) };
             for _ in 0..2 {
                 let (found, _) = get(&field.view, &part(), &options).unwrap();
@@ -190,8 +190,8 @@ fn the_counting_store_sees_two_requests_a_chunk() {
     assert_eq!(again.requests, 1, "the table is cached");
 }
 
-/// 16 chunks of 1 MB whose top planes take as much in each, but for the chunk that `rough` names. Their lowest bits differ:
-/// equal chunks are stored once.
+/// 16 chunks of 1 MB whose top planes have the same length, except in the chunk `rough`. Their lowest bits differ,
+/// because equal chunks would be stored once.
 fn large(rough: Option<u64>) -> Field {
     let codecs = json!([byteplanes(packed)]);
     let mut array: Value = serde_json::from_slice(&document("float32", 512, codecs)).unwrap();
@@ -205,7 +205,7 @@ fn large(rough: Option<u64>) -> Field {
     store(array.to_string().as_bytes(), data)
 }
 
-/// A store far away is asked for the tables of some chunks, then for the planes of all.
+/// A remote store is asked for the tables of some chunks, then for the planes of all.
 #[test]
 fn a_few_tables_foretell_the_others() {
     for (rough, more) in [(None, 0), (Some(9), 1)] {
@@ -254,7 +254,7 @@ fn without_planes_all_is_read_and_integers_are_refused() {
     check(&found, 0..SIDE, 0..SIDE, 0.0);
 }
 
-/// Every byte that a partial read takes in is covered by a checksum.
+/// Every byte that a partial read uses is covered by a checksum.
 #[test]
 fn damage_is_seen_in_what_is_read() {
     let field = stored(&document("float32", 512, json!([byteplanes(packed)])));

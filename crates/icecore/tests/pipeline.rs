@@ -1,4 +1,4 @@
-//! The two pipelines end to end, on repositories in memory: right values, and budgets as counts.
+//! Both pipelines end to end, on repositories in memory: values, and budgets as counts.
 #![allow(clippy::unwrap_used)] // the helpers of a test file
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn array(shape: [u64; 2], chunk: [u64; 2], codecs: &str) -> String {
     )
 }
 
-/// Values that tell where they belong; no chunk is all zero and none compresses to nothing.
+/// Values that encode their position; no chunk is all zero or compresses to nothing.
 fn value(row: u64, column: u64) -> i32 {
     let mixed = (row * 100_003 + column * 17 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 33) as i32 | 1
@@ -149,7 +149,7 @@ fn the_cache_answers_the_second_partial_read() {
     assert_eq!(second.1.requests, 0);
 }
 
-/// The next buffers fill while the first are decoded, within the limits on requests and on bytes.
+/// The next buffers fill while the first are decoded, within the limits on requests and bytes.
 #[test]
 fn requests_run_ahead_within_their_limits() {
     let shape = [2304, 1024];
@@ -241,8 +241,8 @@ fn data_that_does_not_fit_is_refused() {
     }
 }
 
-/// Level 3 of zstd leaves open whether repetitions have four bytes or five: a shard takes five unless four give clearly fewer
-/// bytes, and each time the same.
+/// zstd's level 3 allows a minimum match of four or five bytes: a shard uses five unless four give clearly fewer bytes,
+/// and makes the same choice each time.
 #[test]
 fn shards_take_the_repetitions_that_suit_their_data() {
     const CHUNKS: u64 = 16;

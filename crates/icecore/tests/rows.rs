@@ -1,4 +1,5 @@
-//! A table's columns that grow block by block hold what went in, whatever the lengths of blocks, chunks and shards.
+//! Columns of a table that grow block by block contain the appended values, for any lengths of blocks, chunks and
+//! shards.
 #![allow(clippy::unwrap_used)] // the helpers of a test file
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ fn repo() -> Repo {
     Repo::create(&Storage { url, ..Storage::default() }).unwrap()
 }
 
-/// Chunks of `chunk` elements, in shards of `shard` where that is more.
+/// Chunks of `chunk` elements, in shards of `shard` if that is more.
 fn array(kind: &str, length: u64, chunk: u64, shard: u64) -> String {
     let inner = format!(r#"{LITTLE},{{"name":"zstd","configuration":{{"level":1,"checksum":false}}}}"#);
     let codecs = if shard > chunk {
@@ -50,11 +51,11 @@ fn bytes(repo: &Repo, path: &str) -> Vec<u8> {
     out
 }
 
-/// Writes a column of int16 and one of float64 in blocks of these lengths, and compares what is read.
+/// Writes a column of int16 and one of float64 in blocks of these lengths, and compares the values read.
 fn written(chunk: u64, shard: u64, blocks: &[usize]) {
     let total: usize = blocks.iter().sum();
     let whole: Vec<i64> = (0..total as i64).map(|i| (i * 7919 % 60_001) - 30_000).collect();
-    // Whole chunks of nothing but the fill value among them.
+    // Some chunks consist of the fill value only.
     let real: Vec<f64> = (0..total).map(|i| if i / 40 % 2 == 0 { 0.0 } else { i as f64 / 3.0 }).collect();
     let repo = repo();
     let writing = Writing::new(Arc::new(repo.writer("main").unwrap()), WriteOptions::default());

@@ -1,4 +1,4 @@
-//! What the catalog's tests share.
+//! Fixtures that the catalog's tests share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use icecore_catalog::{LinkIdentity, Place, Repo, Snapshot, Storage, Writer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A folder that is removed afterwards, with a repository in it.
+/// A temporary directory with a repository in it.
 pub struct Home {
     pub dir: TempDir,
     pub repo: Repo,
@@ -28,7 +28,7 @@ impl Home {
         Storage::new(at(self.dir.path(), "r.icecore"))
     }
 
-    /// Another handle, as another process would have.
+    /// A second handle, as another process would have.
     pub fn open(&self) -> Repo {
         Repo::open(&self.storage()).unwrap()
     }
@@ -94,7 +94,7 @@ pub fn attributes(snapshot: &Snapshot, path: &str) -> Value {
     document["attributes"].clone()
 }
 
-/// What a file is now, in the form of an identity.
+/// The current identity of a file.
 pub fn identity(path: &Path) -> LinkIdentity {
     let metadata = std::fs::metadata(path).unwrap();
     let since = metadata.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();

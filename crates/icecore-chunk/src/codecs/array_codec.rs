@@ -10,8 +10,8 @@ use crate::scratch::Scratch;
 
 /// An array→bytes codec of fixed-length elements, for one data type.
 pub(crate) trait ArrayCodec: Debug + Send + Sync {
-    /// Fills `out`: exactly the chunk of `shape`, C order, native byte order. Only the bytes of `wanted` (whole elements,
-    /// a range of `out`) must be right on return. Data of any other length or with any other flaw is `Corrupt`.
+    /// Fills `out`: exactly the chunk of `shape`, C order, native byte order. Only the bytes of `wanted` (whole
+    /// elements, a range of `out`) must be correct on return. Damaged data, or data of another length, is `Corrupt`.
     fn decode(
         &self,
         stored: &[u8],
@@ -38,7 +38,7 @@ pub(crate) trait ArrayCodec: Debug + Send + Sync {
         self.decode(stored, shape, wanted, out, scratch)
     }
 
-    /// The codec as one whose first planes can be read alone.
+    /// The codec, if its first planes can be read alone.
     fn planes(&self) -> Option<&dyn Planes> {
         None
     }

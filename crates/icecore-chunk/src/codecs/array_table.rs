@@ -17,7 +17,7 @@ use crate::codecs::own::root_page::RootPage;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
-/// Is this name in the table?
+/// Whether the table has this name.
 pub(crate) fn is_array_codec(name: &str) -> bool {
     matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
         || matches!(

@@ -11,22 +11,22 @@ use crate::scratch::Scratch;
 
 /// A bytes→bytes codec.
 ///
-/// Decoders get an output of exactly the decoded length and reject data of any other length (`corrupt`).
+/// Decoders receive an output of exactly the decoded length and reject data of any other length (`corrupt`).
 pub(crate) trait BytesCodec: Debug + Send + Sync {
-    /// The encoded length, for codecs where the decoded length alone decides it.
+    /// The encoded length, for codecs where the decoded length determines it.
     fn encoded_len(&self, _decoded: usize) -> Option<usize> {
         None
     }
 
-    /// Fills `out`. Only the bytes of `wanted` (a range of `out`) must be right on return.
+    /// Fills `out`. Only the bytes of `wanted` (a range of `out`) must be correct on return.
     fn decode_into(&self, input: &[u8], out: &mut [u8], wanted: Range<usize>, scratch: &mut Scratch) -> Result<()>;
 
-    /// Decodes where the length is not known beforehand (at most `cap` bytes); returns the length.
+    /// Decodes data of unknown length (at most `cap` bytes); returns the length.
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize>;
 
-    /// Shows the decoded bytes (`len` in all) block by block while they are in the cache, each with its start, as they are
-    /// there: regrouped as `shuffle` does it for elements of `size`. Blocks that have nothing of `wanted` are left out. False
-    /// if they are not shuffled like that.
+    /// Calls back with the decoded bytes (`len` in all) block by block while they are in the cache. Each block comes
+    /// with its start and is still shuffled (as by `shuffle`, for elements of `size`). Blocks outside `wanted` are
+    /// skipped. Returns false if the data is not shuffled like that.
     fn shuffled_blocks(
         &self,
         _input: &[u8],
@@ -39,17 +39,17 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Whether its encoded form is a DEFLATE stream.
+    /// Whether the encoded form is a DEFLATE stream.
     fn is_deflate(&self) -> bool {
         false
     }
 
-    /// That stream, if there is one whose frame is sound.
+    /// That stream, if its framing is valid.
     fn deflated<'a>(&self, _input: &'a [u8]) -> Option<DeflateStream<'a>> {
         None
     }
 
-    /// Whether its encoded form may depend on [`MinMatch`](crate::MinMatch).
+    /// Whether the encoded form may depend on [`MinMatch`](crate::MinMatch).
     fn uses_min_match(&self) -> bool {
         false
     }
@@ -57,7 +57,7 @@ pub(crate) trait BytesCodec: Debug + Send + Sync {
     /// Appends the encoded bytes to `out`.
     fn encode(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()>;
 
-    /// Replaces `out` by the encoded bytes. Where their length is known, what `out` held needn't be cleared first.
+    /// Replaces `out` by the encoded bytes. If their length is known, the old contents need not be cleared first.
     fn encode_over(&self, input: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         out.clear();
         self.encode(input, out, scratch)

@@ -24,7 +24,7 @@ use crate::scratch::Scratch;
 #[derive(Debug, Clone)]
 pub(crate) enum ByteStep {
     Codec(Arc<dyn BytesCodec>),
-    /// Checksums only add bytes at one end: decoding narrows a view and copies nothing.
+    /// Checksums only add bytes at one end: decoding shortens a view and copies nothing.
     Checksum(Checksum),
 }
 
@@ -38,7 +38,7 @@ impl ByteStep {
 }
 
 impl ByteStep {
-    /// Is it a checksum that stands after the data?
+    /// Whether it is a checksum after the data.
     pub fn is_sum_behind(&self) -> bool {
         matches!(self, ByteStep::Checksum(sum) if sum.is_behind())
     }
@@ -64,8 +64,8 @@ impl ByteStep {
     }
 }
 
-/// The table of bytes→bytes codecs: `None` for a name that is not one of them.
-/// `itemsize` is the size of an array element, for codecs that guess it where their configuration does not say.
+/// The table of bytes→bytes codecs: `None` for an unknown name. `itemsize` is the size of an array element, the default
+/// of codecs whose configuration omits it.
 pub(crate) fn byte_table(ext: &Extension, itemsize: usize) -> Result<Option<ByteStep>> {
     if let Some(checksum) = Checksum::parse(ext)? {
         return Ok(Some(ByteStep::Checksum(checksum)));

@@ -1,5 +1,5 @@
-//! The table of array→array codecs that change values, their type or the chunk's shape, so that they hold the rest of
-//! their chain.
+//! Table of array→array codecs that change values, their type or the chunk's shape; each holds its inner chain, the
+//! codecs that follow it.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::codecs::own::offset::Offset;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
-/// The codec with all that follows it, and the names of what follows.
+/// The codec with its inner chain, and the names of the inner codecs.
 pub(crate) type Converting = (Arc<dyn ArrayCodec>, Vec<String>);
 
-/// Is this name in the table?
+/// Whether the table has this name.
 pub(crate) fn is_converting(name: &str) -> bool {
     matches!(
         name,
@@ -36,8 +36,8 @@ pub(crate) fn is_converting(name: &str) -> bool {
     )
 }
 
-/// The codec of this name for elements of `dtype`; `rest` is the list of codecs that follow. `None` for a name that is not
-/// in the table.
+/// The codec of this name for elements of `dtype`; `rest` is the list of the codecs that follow. `None` for an unknown
+/// name.
 pub(crate) fn convert_table(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Option<Converting>> {
     let converted = |codec: Converted| -> Converting {
         let names = codec.names();

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-/// Numbers that are worked on at a time, so that they stay in the first cache while one plane after the other comes in.
+/// Numbers per block: the block stays in the first-level cache while the planes are merged one after another.
 const BLOCK: usize = 2048;
 
-/// A decoded plane: numbers of `width` bytes in native order that sit `shift` bits up in the whole number.
+/// A decoded plane: numbers of `width` bytes in native order, shifted left by `shift` bits in the whole number.
 #[derive(Clone, Copy)]
 pub(crate) struct Layer<'a> {
     pub data: &'a [u8],
-    /// The number that its data begin with.
+    /// Index of the first number of its data.
     pub first: usize,
     pub width: usize,
     pub shift: u32,
@@ -22,19 +22,20 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Low bits of floats, and the bits of the exponent: numbers in which these are all zeros or all ones are not normal, and
-/// their low bits are treated apart.
+/// Masks of the low bits of floats and of the exponent bits: numbers whose exponent bits are all zeros or all ones are
+/// not normal, and their low bits are treated separately.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pattern {
     pub exponent: u64,
     pub low: u64,
 }
 
-/// What stands in place of low bits that aren't read.
+/// Replacement of the low bits that are not read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rest {
     pub pattern: Option<Pattern>,
-    /// The fill value, and how many low bits aren't read: it is what all numbers are that have its other bits.
+    /// The fill value, and the number of low bits that are not read: all numbers with its other bits become the fill
+    /// value.
     pub fill: Option<(u64, u32)>,
 }
 
@@ -129,7 +130,7 @@ kernels!(
     (u64, up_8_8, down_8_8)
 );
 
-/// Numbers of this many bytes can be split, into parts of these.
+/// Sizes of numbers, in bytes, with the widths of the parts that they can be split into.
 pub(crate) const UNITS: [usize; 4] = [1, 2, 4, 8];
 
 #[inline(always)]
@@ -159,8 +160,8 @@ fn fill(unit: usize, pattern: Pattern, out: &mut [u8]) {
     }
 }
 
-/// Puts the numbers of `range` together from the first planes, most significant first. `out` holds all numbers, of
-/// `unit` bytes each.
+/// Merges the numbers of `range` from the first planes, most significant first. `out` holds all numbers, of `unit`
+/// bytes each.
 pub(crate) fn merge(unit: usize, layers: &[Layer<'_>], rest: Rest, range: Range<usize>, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if crate::cpu_features::has_avx2() {
@@ -181,7 +182,7 @@ fn merge_avx2(unit: usize, layers: &[Layer<'_>], rest: Rest, mut range: Range<us
     {
         let [a, b] = [upper, second].map(|layer| layer.part(range.clone()));
         let place = &mut out[range.start * unit..range.end * unit];
-        let fill = rest.fill.map_or(0, |(value, _)| value as u32); // zero stays zero in any case
+        let fill = rest.fill.map_or(0, |(value, _)| value as u32); // zero is never changed
         range.start += super::plane_split_x86::halves(a, b, (exponent >> 16) as u16, low as u16, fill, place);
     }
     merge_blocks(unit, layers, rest, range, out);
@@ -214,12 +215,12 @@ fn merge_blocks<'a>(unit: usize, layers: &[Layer<'a>], rest: Rest, range: Range<
     }
 }
 
-/// Are these single bytes of numbers of four?
+/// Whether the planes are single bytes of four-byte numbers.
 fn is_bytes(unit: usize, layers: &[Layer<'_>]) -> bool {
     unit == 4 && layers.iter().all(|layer| layer.width == 1)
 }
 
-/// Numbers of four bytes from single ones, each written once.
+/// Four-byte numbers from single-byte planes, each number written once.
 #[inline(always)]
 fn bytes_4<const N: usize>(parts: [(&[u8], u32); N], out: &mut [u8]) {
     let out = out.as_chunks_mut::<4>().0;
@@ -234,7 +235,7 @@ fn bytes_4<const N: usize>(parts: [(&[u8], u32); N], out: &mut [u8]) {
     }
 }
 
-/// One plane of numbers of `unit` bytes: `width` bytes each, `shift` bits up.
+/// Extracts one plane from numbers of `unit` bytes: `width` bytes each, `shift` bits up.
 pub(crate) fn split(unit: usize, numbers: &[u8], width: usize, shift: u32, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if crate::cpu_features::has_avx2() {
@@ -267,7 +268,7 @@ fn split_plain(unit: usize, numbers: &[u8], width: usize, shift: u32, out: &mut 
     }
 }
 
-/// Whether any of the numbers has bits `low` although its bits `exponent` are all zeros or all ones.
+/// Whether any number has bits of `low` set although its `exponent` bits are all zeros or all ones.
 pub(crate) fn any_odd(unit: usize, pattern: Pattern, numbers: &[u8]) -> bool {
     match unit {
         1 => odd_1(pattern, numbers),
@@ -277,7 +278,7 @@ pub(crate) fn any_odd(unit: usize, pattern: Pattern, numbers: &[u8]) -> bool {
     }
 }
 
-/// Whether any of the numbers has the bits of `value`, the lowest `low` of them left out (fewer than there are).
+/// Whether any number equals `value` except for the lowest `low` bits (fewer than the number has).
 pub(crate) fn any_alike(unit: usize, value: u64, low: u32, numbers: &[u8]) -> bool {
     match unit {
         1 => alike_1(value, low, numbers),
@@ -287,7 +288,7 @@ pub(crate) fn any_alike(unit: usize, value: u64, low: u32, numbers: &[u8]) -> bo
     }
 }
 
-/// Puts `value` in place of each number that differs from it in the lowest `low` bits only.
+/// Replaces each number that differs from `value` only in the lowest `low` bits by `value`.
 #[inline(always)]
 fn restore(unit: usize, value: u64, low: u32, numbers: &mut [u8]) {
     match unit {

@@ -1,13 +1,14 @@
-//! Rebuild four-byte numbers from their two upper bytes, with AVX2: 16 bits determine how to set the lower 16.
+//! Rebuilds four-byte numbers from their two upper bytes with AVX2: the upper 16 bits determine the lower 16.
 
 use std::arch::x86_64::*;
 
-/// Numbers that one round puts together.
+/// Numbers per iteration.
 const LANES: usize = 32;
 
-/// `upper` and `second` hold the first and the second byte of each number, `out` gets the numbers. `low` fills the lower
-/// half of those of whose upper half the bits `exponent` are neither all zeros nor all ones, zeros that of the others.
-/// Those with the upper half of `fill` become it. How many are done, from the first one on; the others are left as they were.
+/// `upper` and `second` hold the first and the second byte of each number, `out` receives the numbers. If the
+/// `exponent` bits of the upper half are neither all zeros nor all ones, the lower half becomes `low`, otherwise zero.
+/// Numbers with the upper half of `fill` become `fill`. Returns how many numbers were done, from the first one on; the
+/// others are unchanged.
 #[target_feature(enable = "avx2")]
 pub(super) fn halves(upper: &[u8], second: &[u8], exponent: u16, low: u16, fill: u32, out: &mut [u8]) -> usize {
     let (zero, exponent) = (_mm256_setzero_si256(), _mm256_set1_epi16(exponent as i16));
@@ -20,7 +21,7 @@ pub(super) fn halves(upper: &[u8], second: &[u8], exponent: u16, low: u16, fill:
         // SAFETY: both have as many bytes as a register.
         let (upper, second) =
             unsafe { (_mm256_loadu_si256(upper.as_ptr().cast()), _mm256_loadu_si256(second.as_ptr().cast())) };
-        // Registers are interleaved within their halves: the quarters 0 2 1 3 come out as 0 1 and 2 3.
+        // AVX2 interleaves within 128-bit lanes: the quarters 0 2 1 3 come out as 0 1 and 2 3.
         let (upper, second) = (_mm256_permute4x64_epi64::<0xd8>(upper), _mm256_permute4x64_epi64::<0xd8>(second));
         let both = [_mm256_unpacklo_epi8(second, upper), _mm256_unpackhi_epi8(second, upper)];
         for (both, out) in both.into_iter().zip(out.as_chunks_mut::<{ 2 * LANES }>().0) {
@@ -43,7 +44,7 @@ pub(super) fn halves(upper: &[u8], second: &[u8], exponent: u16, low: u16, fill:
 mod tests {
     use super::halves;
 
-    /// All 65,536 upper halves, in numbers of any count: the same as one number at a time.
+    /// All 65,536 upper halves, with any count of numbers: same result as one number at a time.
     #[test]
     fn all_upper_halves() {
         if !crate::cpu_features::has_avx2() {

@@ -2,7 +2,7 @@
 
 use super::word::Word;
 
-/// Running sums from `sum` on, in place; the last of them.
+/// Running sums from `sum` on, in place; returns the last one.
 #[inline(always)]
 pub(in crate::codecs) fn add_up<W: Word>(words: &mut [W], sum: W) -> W {
     #[cfg(target_arch = "x86_64")]
@@ -24,7 +24,7 @@ fn one_by_one<W: Word>(words: &mut [W], mut sum: W) -> W {
     sum
 }
 
-/// Sums within eight words need not wait for those before: only one addition from eight to eight does.
+/// The sums within eight words do not depend on earlier words, so only one addition per eight words is serial.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn eights(words: &mut [u32], sum: u32) -> u32 {
@@ -38,7 +38,7 @@ fn eights(words: &mut [u32], sum: u32) -> u32 {
         let mut x = unsafe { _mm256_loadu_si256(place) };
         x = _mm256_add_epi32(x, _mm256_slli_si256::<4>(x));
         x = _mm256_add_epi32(x, _mm256_slli_si256::<8>(x));
-        // The lower half's sum goes to all of the upper half.
+        // The lower half's sum is added to all of the upper half.
         let low = _mm256_shuffle_epi32::<0xff>(_mm256_permute2x128_si256::<0x08>(x, x));
         x = _mm256_add_epi32(x, low);
         // SAFETY: as above.

@@ -1,8 +1,8 @@
-//! The bits of an element as an unsigned integer; all arithmetic wraps, so it is reversible.
+//! The bits of an element as an unsigned integer; all arithmetic wraps and is therefore reversible.
 
 use half::f16;
 
-/// u8 to u64.
+/// A word: u8 to u64.
 pub(in crate::codecs) trait Word: Copy + Ord + Default + Send + Sync + 'static {
     const BITS: u32;
     fn add(self, other: Self) -> Self;
@@ -11,15 +11,15 @@ pub(in crate::codecs) trait Word: Copy + Ord + Default + Send + Sync + 'static {
     /// Signed to unsigned, small magnitudes to small numbers: 0, -1, 1, -2, … become 0, 1, 2, 3, …
     fn fold(self) -> Self;
     fn unfold(self) -> Self;
-    /// Bits of a float to an integer of the same order.
+    /// Converts the bits of a float to an integer with the same order.
     fn sortable(self) -> Self;
     /// The inverse of `sortable`.
     fn bits(self) -> Self;
     fn leading_zeros(self) -> u32;
     fn to_u64(self) -> u64;
-    /// The low bits.
+    /// Truncates a u64 to its low bits.
     fn from_u64(value: u64) -> Self;
-    /// As a signed number.
+    /// The value as a signed number.
     fn to_i64(self) -> i64;
     /// The float with these bits.
     fn to_f64(self) -> f64;
@@ -92,13 +92,13 @@ macro_rules! word {
     };
 }
 
-// One-byte floats don't exist, so this is never used for floats.
+// There are no one-byte floats, so this is never called for floats.
 word!(u8, i8, f64::from, |v: f64| v as u8);
 word!(u16, i16, |w| f16::from_bits(w).to_f64(), |v| f16::from_f64(v).to_bits());
 word!(u32, i32, |w| f64::from(f32::from_bits(w)), |v: f64| (v as f32).to_bits());
 word!(u64, i64, f64::from_bits, f64::to_bits);
 
-/// The words of native-order elements.
+/// Reads native-order elements as words.
 pub(super) fn to_words<W: Word>(raw: &[u8]) -> Vec<W> {
     raw.chunks_exact(size_of::<W>()).map(W::from_ne).collect()
 }
@@ -109,7 +109,7 @@ pub(super) fn as_bytes<W: Word>(words: &[W]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
 }
 
-/// Lets `work` change elements in place, or in an aligned copy if they are not aligned.
+/// Runs `work` on the elements in place, or on an aligned copy if they are not aligned.
 pub(super) fn with_words<W: Word, T>(bytes: &mut [u8], work: impl FnOnce(&mut [W]) -> T) -> T {
     // SAFETY: every bit pattern is a word.
     let (head, words, tail) = unsafe { bytes.align_to_mut::<W>() };

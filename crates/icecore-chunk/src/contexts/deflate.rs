@@ -1,4 +1,4 @@
-//! Safe wrapper of libdeflate: the three framings, with bytes read and written.
+//! Safe wrapper of libdeflate: the three framings, returning bytes read and written.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -9,7 +9,7 @@ use libdeflate_sys as sys;
 use super::deflate_framing::{DeflateStream, Framing};
 use crate::buffer::{append, out_of_memory};
 
-/// Why a stream did not decode.
+/// Reason of a decoding failure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum InflateError {
     BadData,
@@ -17,7 +17,7 @@ pub(crate) enum InflateError {
     TooLong,
 }
 
-/// Any of libdeflate's three decompressing functions that say how much they used.
+/// Any of libdeflate's three decompressing functions that report the number of bytes used.
 type Decompress = unsafe extern "C" fn(
     *mut sys::libdeflate_decompressor,
     *const c_void,
@@ -54,8 +54,9 @@ impl Inflater {
         }
     }
 
-    /// A stream and the sum after it (RFC 1950). libdeflate's own sum takes 512-bit registers if there are any, which slows
-    /// the processor down for the bits that follow: a tenth of the time of chunks of 50 kB.
+    /// Decodes a stream and verifies its checksum (RFC 1950). libdeflate's own checksum uses 512-bit registers if
+    /// available, which lowers the processor's clock for the decoding that follows: a tenth of the time of chunks of 50
+    /// kB.
     fn zlib(&mut self, input: &[u8], out: &mut [u8]) -> std::result::Result<(usize, usize), InflateError> {
         let stream = DeflateStream::zlib(input).ok_or(InflateError::BadData)?;
         let (used, written) = self.run(sys::libdeflate_deflate_decompress_ex, stream.bits, out)?;
@@ -65,7 +66,7 @@ impl Inflater {
         Ok((2 + used + 4, written))
     }
 
-    /// Decodes a stream without head and sum, for differential tests.
+    /// Decodes a stream without header and checksum, for differential tests.
     #[cfg(test)]
     pub fn inflate_bare(&mut self, input: &[u8], out: &mut [u8]) -> std::result::Result<(usize, usize), InflateError> {
         self.run(sys::libdeflate_deflate_decompress_ex, input, out)

@@ -8,18 +8,18 @@ pub(crate) enum Framing {
     Gzip,
 }
 
-/// A stream between its head and its sum.
+/// A stream between its header and its checksum.
 #[derive(Clone, Copy)]
 pub(crate) struct DeflateStream<'a> {
     framing: Framing,
-    /// The stream, and what may follow it in front of the last sum.
+    /// Bytes of the stream, possibly followed by others before the final checksum.
     pub bits: &'a [u8],
     /// From the stream to the end of the input.
     rest: &'a [u8],
 }
 
 impl<'a> DeflateStream<'a> {
-    /// RFC 1950; none if the head is not one.
+    /// Parses RFC 1950's framing; None if the header is invalid.
     pub fn zlib(input: &'a [u8]) -> Option<Self> {
         const DEFLATE: u16 = 8;
         let (head, rest) = input.split_first_chunk::<2>()?;
@@ -29,7 +29,7 @@ impl<'a> DeflateStream<'a> {
         Self::new(Framing::Zlib, rest, 4).filter(|_| sound)
     }
 
-    /// RFC 1952; none if the head is not one, or has names and the like.
+    /// Parses RFC 1952's framing; None if the header is invalid or has optional fields such as a name.
     pub fn gzip(input: &'a [u8]) -> Option<Self> {
         const DEFLATE: [u8; 4] = [0x1f, 0x8b, 8, 0];
         let (head, rest) = input.split_first_chunk::<10>()?;
@@ -40,8 +40,8 @@ impl<'a> DeflateStream<'a> {
         Some(DeflateStream { framing, bits: &rest[..rest.len().checked_sub(sum)?], rest })
     }
 
-    /// Whether the sum behind `used` bytes is that of what was made of them. Gzip's must be the last of the input: other
-    /// streams may follow it, zlib's is padded at times.
+    /// Whether the checksum after `used` bytes matches the output. For gzip the checksum must be the end of the input,
+    /// because further members may follow; zlib streams may be padded.
     pub fn is_whole(&self, used: usize, made: &[u8]) -> bool {
         let Some(behind) = self.rest.get(used..) else { return false };
         match self.framing {

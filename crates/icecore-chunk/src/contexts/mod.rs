@@ -1,4 +1,4 @@
-//! Contexts of the C libraries, kept between calls, with private pointers.
+//! Contexts of the C libraries, kept between calls; the pointers are private.
 
 mod deflate;
 mod deflate_framing;

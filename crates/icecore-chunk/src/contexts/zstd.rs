@@ -1,4 +1,4 @@
-//! Safe wrapper of zstd's contexts: whole frames, the beginning of a frame, output of unknown length.
+//! Safe wrapper of zstd's contexts: whole frames, the beginning of a frame, and output of unknown length.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -14,7 +14,7 @@ use crate::unzstd::Desk;
 /// A reusable decompression context.
 pub(crate) struct Decompressor {
     context: NonNull<sys::ZSTD_DCtx>,
-    /// What nearly all frames are decoded with.
+    /// Our own decoder, which handles nearly all frames.
     desk: Option<Box<Desk>>,
 }
 
@@ -28,8 +28,8 @@ impl Decompressor {
         Ok(Decompressor { context, desk: None })
     }
 
-    /// Decodes all frames; they must fill `out` exactly. Only the first `enough` bytes of it must be right on return, and what is
-    /// after them may not have been looked at.
+    /// Decodes all frames; they must fill `out` exactly. Only the first `enough` bytes must be correct on return, and
+    /// the data after them may not have been verified.
     pub fn decompress(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
         if cfg!(feature = "own-zstd") && self.desk.get_or_insert_default().decode(input, out, enough) {
             return Ok(());
@@ -57,7 +57,7 @@ impl Decompressor {
         }
     }
 
-    /// Decodes until `enough` bytes are there.
+    /// Decodes until `enough` bytes are available.
     fn decompress_prefix(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
         self.reset();
         let mut source = sys::ZSTD_inBuffer_s { src: input.as_ptr().cast(), size: input.len(), pos: 0 };
@@ -198,7 +198,7 @@ mod tests {
         }
         zstd.decompress(&stored[..first], &mut out[..half.len()], half.len()).unwrap();
         assert!(out[..half.len()] == *half);
-        // The sum's last byte; a length that is not the frame's.
+        // The last byte of the checksum; a wrong content size.
         stored[first - 1] ^= 1;
         let refused = zstd.decompress(&stored[..first], &mut out[..half.len()], half.len()).unwrap_err();
         assert!(refused.message.contains("checksum"), "{}", refused.message);

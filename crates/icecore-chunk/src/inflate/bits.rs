@@ -1,6 +1,6 @@
 //! Bit reader for a stream that arrives in pieces.
 
-/// Bits that were taken from the input, the next one lowest; above them are zeros.
+/// Bits read from the input, the next one lowest; above them are zeros.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bits {
     pub held: u64,
@@ -8,7 +8,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// Takes as many bytes of `input` from `at` on as there is room for.
+    /// Reads as many bytes of `input`, from `at` on, as fit.
     #[inline(always)]
     pub fn fill(&mut self, input: &[u8], at: &mut usize) {
         if let Some(word) = input.get(*at..).and_then(<[u8]>::first_chunk) {
@@ -28,7 +28,7 @@ impl Bits {
         }
     }
 
-    /// Gives back the whole bytes of those that were taken from `at` bytes of input.
+    /// Returns unused whole bytes to the input; `at` is the read position.
     pub fn give_back(&mut self, at: &mut usize) {
         let bytes = (self.count as usize / 8).min(*at);
         *at -= bytes;
@@ -42,7 +42,7 @@ impl Bits {
         self.count -= bits;
     }
 
-    /// The next bits as a number, 32 at most; none if they are not all there.
+    /// The next bits as a number, at most 32; None if not all are available.
     #[inline(always)]
     pub fn take(&mut self, bits: u32) -> Option<usize> {
         if self.count < bits {

@@ -1,6 +1,6 @@
-//! State of one call: positions, and the reason why it ends.
+//! State of one call: positions, and the reason for its end.
 
-/// Input up to here, output up to there.
+/// Positions in the input and the output.
 pub(super) struct Place<'a> {
     pub input: &'a [u8],
     pub from: usize,
@@ -8,7 +8,7 @@ pub(super) struct Place<'a> {
     pub at: usize,
 }
 
-/// Why a stream doesn't go on.
+/// Reason why decoding stops.
 pub(super) enum Pause {
     /// More input is needed.
     Input,

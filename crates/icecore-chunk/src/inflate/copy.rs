@@ -1,11 +1,11 @@
-//! Copy matches: repeat earlier output.
+//! Copies of matches: repeat earlier output.
 
-/// The longest repetition (RFC 1951).
+/// Maximum length of a match (RFC 1951).
 pub(super) const LONGEST: usize = 258;
-/// Bytes after it that [`quickly`] may write too.
+/// Bytes after a match that [`quickly`] may overwrite.
 pub(super) const BEYOND: usize = 24;
 
-/// Repeats `length` bytes from `distance` before `at`, where `history` ends in front of `out`; false if that is too far.
+/// Copies `length` bytes from `distance` before `at`, where `history` precedes `out`; false if that is too far.
 #[cold]
 pub(crate) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length: usize, distance: usize) -> bool {
     if let Some(before) = distance.checked_sub(at).filter(|before| *before > 0) {
@@ -20,7 +20,7 @@ pub(crate) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length:
         out[at..at + length].fill(byte);
         return true;
     }
-    // What is there already, and with it twice as much each time.
+    // Copies what exists already, which doubles each time.
     let mut done = 0;
     while done < length {
         let part = (at + done - start).min(length - done);
@@ -30,11 +30,12 @@ pub(crate) fn exactly(history: &[u8], out: &mut [u8], mut at: usize, mut length:
     true
 }
 
-/// Repeats `length` bytes from `distance` before `at`, words at once: most repetitions are short, and which of several ways
-/// suits one isn't foreseen.
+/// Copies `length` bytes from `distance` before `at`, in whole words: most matches are short, and a branch on the
+/// length would be mispredicted.
 ///
 /// # Safety
-/// There are `distance` bytes in front of `at`, 1 at least, and `length` and [`BEYOND`] ones from there on may be written.
+/// `distance` is at least 1, `distance` bytes before `at` are readable, and `length` + [`BEYOND`] bytes from `at` are
+/// writable.
 #[inline(always)]
 pub(super) unsafe fn quickly(at: *mut u8, length: usize, distance: usize) {
     // SAFETY: three words end less than 24 bytes behind `length`; none reads what it writes itself, because it begins at

@@ -5,30 +5,31 @@ use super::copy::{self, BEYOND, LONGEST};
 use super::symbol_source::SymbolSource;
 use super::table::{Entry, Tables};
 
-/// Largest number of input bytes that a turn consumes: two refills of at most 7 bytes each.
+/// Maximum number of input bytes that a turn consumes: two refills of at most 7 bytes each.
 const INPUT: usize = 7 + 7;
-/// Bytes of output that it may write: three, or two and a repetition.
+/// Output bytes that a turn may write: three literals, or two literals and a match.
 const BYTES: usize = 3;
 const OUTPUT: usize = 2 + LONGEST;
 
 pub(super) struct DecoderState {
-    /// Bits that were taken from the input, the next one lowest. Above those that count are some of those that follow.
+    /// Bits read from the input, the next one lowest. Bits above the valid ones are copies of later input.
     held: u64,
-    /// How many count, in the lowest 6 bits: entries are taken off as they are, which shifts by registers look at so too.
+    /// Number of valid bits, in the lowest 6 bits: table entries are subtracted whole, and shifts also use only the
+    /// lowest 6 bits.
     count: u64,
     from: *const u8,
     at: *mut u8,
-    /// What the bits begin with.
+    /// The table entry for the next bits.
     entry: Entry,
 }
 
-/// What a turn ended with.
+/// Result of a turn.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Turn {
     Next,
     /// The block has ended.
     End,
-    /// A repetition from before the output, or too long for it, not yet written.
+    /// A match that reaches before the output or does not fit; not copied yet.
     Repeat {
         length: usize,
         distance: usize,
@@ -37,14 +38,14 @@ pub(super) enum Turn {
     Bad,
 }
 
-/// How far a state may go: from outside these, turns need care.
+/// Limits of fast decoding: near them turns need more checks.
 pub(super) struct Limits {
-    /// Where the output begins.
+    /// Start of the output.
     start: *const u8,
-    /// The last places in the input and the output where there is room for a turn.
+    /// The last positions in input and output with room for a turn.
     from: *const u8,
     at: *const u8,
-    /// The last place in the output for a careful one, and its end.
+    /// The last output position for a checked turn, and the end of the output.
     careful: *const u8,
     end: *const u8,
 }
@@ -62,7 +63,8 @@ impl Limits {
     }
 }
 
-/// Whether input and output have room for a turn, or for a careful one: it leaves out a repetition too long for the output.
+/// Whether input and output have room for a turn, or for a checked one, which does not copy a match that exceeds the
+/// output.
 pub(super) fn room(place: &Place<'_>, careful: bool) -> bool {
     let output = if careful { BYTES } else { OUTPUT + BEYOND };
     // The first word is read before the turn.
@@ -70,7 +72,7 @@ pub(super) fn room(place: &Place<'_>, careful: bool) -> bool {
 }
 
 impl DecoderState {
-    /// Takes over from `stream`; there must be room for one turn.
+    /// Takes over the state of `stream`; there must be room for one turn.
     pub fn enter(stream: &SymbolSource, place: &mut Place<'_>) -> Self {
         assert!(room(place, true));
         let (input, out) = (&place.input[place.from..], &mut place.out[place.at..]);
@@ -94,7 +96,7 @@ impl DecoderState {
         self.at.addr() <= at.addr() && self.from.addr() <= limits.from.addr()
     }
 
-    /// Gives back to it.
+    /// Returns the state to `stream`.
     pub fn leave(self, stream: &mut SymbolSource, place: &mut Place<'_>) {
         place.from = self.from.addr() - place.input.as_ptr().addr();
         place.at = self.at.addr() - place.out.as_ptr().addr();
@@ -103,7 +105,7 @@ impl DecoderState {
     }
 
     /// # Safety
-    /// 8 bytes of input may be read.
+    /// 8 bytes of input must be readable.
     #[inline(always)]
     unsafe fn fill(&mut self) {
         // SAFETY: as the caller says.
@@ -126,7 +128,7 @@ impl DecoderState {
     }
 
     /// # Safety
-    /// There is a byte of room.
+    /// There must be room for one byte.
     #[inline(always)]
     unsafe fn put(&mut self, byte: u8) {
         // SAFETY: as the caller says.
@@ -136,10 +138,10 @@ impl DecoderState {
         }
     }
 
-    /// Up to three symbols: bytes, a repetition, the end of the block.
+    /// Decodes up to three symbols: literals, a match, the end of the block.
     ///
     /// # Safety
-    /// There is room for this turn.
+    /// There must be room for this turn.
     #[inline(always)]
     pub unsafe fn turn<const CAREFUL: bool>(&mut self, tables: &Tables, limits: &Limits) -> Turn {
         // SAFETY: as the caller says: two bytes and one more or a repetition are written, the input read twice.
@@ -187,7 +189,7 @@ impl DecoderState {
             }
             let distance = entry.value(self.held);
             self.drop(entry);
-            // The next symbol needn't wait for the bytes.
+            // The next look-up does not depend on the store.
             self.fill();
             self.entry = tables.lengths.first(self.held);
             if distance > self.at.addr() - limits.start.addr()

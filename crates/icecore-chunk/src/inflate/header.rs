@@ -5,18 +5,18 @@ use super::call::{Pause, Place};
 use super::copy::LONGEST;
 use super::table::{Entry, SYMBOLS, Table, Tables};
 
-/// In which order the lengths come that the codes of lengths have.
+/// Order in which the lengths of the code-length codes are stored.
 const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// Lengths of codes on their way.
+/// Code lengths while they are being read.
 pub(super) struct Header {
-    /// Of bytes and lengths, of distances, of codes of lengths.
+    /// Numbers of lengths: of literals and match lengths, of distances, of code lengths.
     counts: (usize, usize, usize),
     of_lengths: [u8; ORDER.len()],
-    /// Of the codes of lengths, which have seven bits at most.
+    /// Table of the code-length codes, which have at most seven bits.
     table: Table<7, 128>,
     lengths: [u8; SYMBOLS.0 + SYMBOLS.1],
-    /// Numbers that were read.
+    /// Number of lengths read so far.
     at: usize,
 }
 
@@ -31,7 +31,7 @@ impl Header {
         }
     }
 
-    /// Reads how many lengths there are.
+    /// Reads the numbers of lengths.
     pub fn begin(&mut self, bits: &mut Bits) -> Result<(), Pause> {
         let counts = bits.take(14).ok_or(Pause::Input)?;
         let counts = (257 + (counts & 31), 1 + (counts >> 5 & 31), 4 + (counts >> 10));
@@ -42,7 +42,7 @@ impl Header {
         Ok(())
     }
 
-    /// Reads the lengths of the codes of lengths.
+    /// Reads the lengths of the code-length codes.
     pub fn of_lengths(&mut self, bits: &mut Bits, place: &mut Place<'_>) -> Result<(), Pause> {
         while self.at < self.counts.2 {
             bits.fill(place.input, &mut place.from);
@@ -56,13 +56,13 @@ impl Header {
         }
     }
 
-    /// Reads the lengths.
+    /// Reads the code lengths.
     pub fn lengths(&mut self, bits: &mut Bits, place: &mut Place<'_>) -> Result<(), Pause> {
         let all = self.counts.0 + self.counts.1;
         let lengths = &mut self.lengths[..all];
         while self.at < all {
             bits.fill(place.input, &mut place.from);
-            // Four of 14 bits at most are held, but near the end of the input.
+            // The reader holds four lengths of at most 14 bits, except near the end of the input.
             let (mut at, mut now) = (self.at, *bits);
             let result =
                 (0..4).try_for_each(|_| if at < all { one(&mut now, &self.table, lengths, &mut at) } else { Ok(()) });
@@ -82,7 +82,7 @@ impl Header {
         built.map(|_| ()).ok_or(Pause::Bad("invalid code lengths"))
     }
 
-    /// Makes the tables of blocks without lengths (RFC 1951, 3.2.6).
+    /// Builds the tables of fixed codes (RFC 1951, 3.2.6).
     pub fn fixed(&mut self, tables: &mut Tables) -> Result<(), Pause> {
         self.counts = (SYMBOLS.0, SYMBOLS.1, 0);
         self.lengths[..144].fill(8);
@@ -94,7 +94,7 @@ impl Header {
     }
 }
 
-/// Reads the length at `at`, or several that are the same; no bits are consumed if they are incomplete.
+/// Reads the length at `at`, or a run of equal lengths; no bits are consumed if they are incomplete.
 #[inline(always)]
 fn one(bits: &mut Bits, table: &Table<7, 128>, lengths: &mut [u8], at: &mut usize) -> Result<(), Pause> {
     let mut now = *bits;
@@ -121,7 +121,7 @@ fn one(bits: &mut Bits, table: &Table<7, 128>, lengths: &mut [u8], at: &mut usiz
     Ok(())
 }
 
-/// What each symbol means, as a table.
+/// Table of the meanings of symbols.
 macro_rules! meanings {
     ($meaning:expr) => {{
         let mut all = [Entry::NONE; _];
@@ -138,13 +138,13 @@ const PLAIN: [Entry; ORDER.len()] = meanings!(plain);
 const LENGTHS: [Entry; SYMBOLS.0] = meanings!(length);
 const DISTANCES: [Entry; SYMBOLS.1] = meanings!(distance);
 
-/// What the symbols of lengths of codes mean: themselves.
+/// Meaning of code-length symbols: the symbol itself.
 const fn plain(number: usize) -> Entry {
     Entry::base(number, 0)
 }
 
-/// Meaning of length symbols: from 257 on the smallest length; after every four symbols the distance to the
-/// next one doubles.
+/// Meaning of length symbols: from 257 on the smallest length; the step to the next one doubles after every four
+/// symbols.
 const fn length(number: usize) -> Entry {
     match number {
         0..256 => Entry::literal(number),
@@ -159,7 +159,7 @@ const fn length(number: usize) -> Entry {
     }
 }
 
-/// Meaning of distance symbols: the smallest distance; after every two symbols the distance to the next one doubles.
+/// Meaning of distance symbols: the smallest distance; the step to the next one doubles after every two symbols.
 const fn distance(number: usize) -> Entry {
     match number {
         0..4 => Entry::base(number + 1, 0),

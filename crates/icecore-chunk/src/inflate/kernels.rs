@@ -1,7 +1,7 @@
 //! Fast loops for symbols far from the ends of input and output: for one stream, or alternating between two.
 //!
-//! What costs time is the wait for a table's entry, and bytes or repetitions that come otherwise than foreseen. Of two streams
-//! one goes on while the other waits: three quarters of the time, on HDF5's chunks of floats.
+//! The time goes into waiting for table entries and into mispredicted branches between literals and matches. With two
+//! streams one advances while the other waits: three quarters of the time, on HDF5's chunks of floats.
 
 use super::call::Place;
 use super::decoder_state::{DecoderState, Limits, Turn};
@@ -11,8 +11,8 @@ use crate::cpu_features::with_bmi;
 with_bmi!(one, (stream: &mut SymbolSource, place: &mut Place<'_>) -> Turn, one_plain(stream, place));
 with_bmi!(two, (streams: [&mut SymbolSource; 2], places: [&mut Place<'_>; 2]) -> [Turn; 2], two_plain(streams, places));
 
-/// Goes on until a block ends, an end is near, a repetition doesn't fit or something is wrong; there must be room for a careful
-/// turn.
+/// Decodes until a block ends, a limit is near, a match does not fit or the input is invalid; there must be room for a
+/// checked turn.
 #[inline(always)]
 fn one_plain(stream: &mut SymbolSource, place: &mut Place<'_>) -> Turn {
     let limits = Limits::new(place);
@@ -30,14 +30,14 @@ fn one_plain(stream: &mut SymbolSource, place: &mut Place<'_>) -> Turn {
     ended
 }
 
-/// The same with two, until either of them ends so; there must be room for a turn in both.
+/// As above with two streams, until either of them stops; there must be room for a turn in both.
 #[inline(always)]
 fn two_plain(streams: [&mut SymbolSource; 2], places: [&mut Place<'_>; 2]) -> [Turn; 2] {
     let limits = [Limits::new(places[0]), Limits::new(places[1])];
     let mut first = DecoderState::enter(streams[0], places[0]);
     let mut second = DecoderState::enter(streams[1], places[1]);
     let mut ended = [Turn::Next; 2];
-    // Where the limits are is read again for each turn: a register of its own each they are not worth.
+    // The limits are read from memory in each turn, because registers are scarce.
     let limits = &limits;
     while first.fits::<false>(&limits[0]) && second.fits::<false>(&limits[1]) {
         // SAFETY: there is room in both.

@@ -1,7 +1,8 @@
-//! Differential tests against libdeflate: two streams at once, whole or damaged, get the bytes and the verdict that libdeflate gives.
+//! Differential tests against libdeflate: two streams at once, valid or damaged, must give libdeflate's bytes and
+//! verdict.
 //!
-//! One difference is allowed: where a damaged stream uses a code that its block doesn't define, libdeflate may accept it, and
-//! zlib-rs and our decoder reject it. Chunks are then decoded by libdeflate, whose verdict counts.
+//! One difference is allowed: if a damaged stream uses a code that its block doesn't define, libdeflate may accept it;
+//! zlib-rs and our decoder reject it. Such chunks are then decoded by libdeflate, whose verdict counts.
 #![allow(clippy::unwrap_used)]
 
 use std::io::Write;
@@ -21,7 +22,7 @@ fn deflated(text: &[u8], level: u32) -> Vec<u8> {
     stream.finish().unwrap()
 }
 
-/// Bytes with repetitions, with runs, and of few values.
+/// Bytes with matches, with runs, and of few values.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..900),
@@ -32,7 +33,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 1..6).prop_map(|parts| parts.concat())
 }
 
-/// A stream, damaged or not, and how many bytes it should give.
+/// A stream, damaged or not, and its decoded length.
 fn streams() -> impl Strategy<Value = (Vec<u8>, usize)> {
     let hits = prop::collection::vec((any::<Index>(), 0..8u8), 0..3);
     (texts(), 0..10u32, hits, prop::option::weighted(0.15, any::<Index>())).prop_map(|(text, level, hits, cut)| {

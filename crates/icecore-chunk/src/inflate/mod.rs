@@ -1,7 +1,7 @@
 //! DEFLATE decoder (RFC 1951): streaming with pieces of any length, and two whole streams together.
 //!
-//! libdeflate, which single chunks are decoded with, wants a stream and its output as a whole; zlib's descendants take pieces,
-//! but nearly twice as long for tables of text.
+//! libdeflate, which decodes single chunks, needs the whole stream and the whole output at once; zlib's descendants
+//! accept pieces, but take nearly twice as long on tables of text.
 
 mod bits;
 mod call;

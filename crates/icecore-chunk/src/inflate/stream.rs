@@ -10,17 +10,17 @@ use super::symbol_source::SymbolSource;
 use super::{copy, kernels};
 use crate::errors::corrupt;
 
-/// How far back a repetition may reach.
+/// Maximum distance of a match.
 const WINDOW: usize = 1 << 15;
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Block,
-    /// The length of a block of bytes as they are.
+    /// The length of a stored block.
     Plain,
     Bytes(usize),
-    /// The lengths of a block's codes: how many, those of the codes of lengths, themselves.
+    /// A block's code lengths: their numbers, the code-length codes, the lengths.
     Counts,
     OfLengths,
     Lengths,
@@ -37,7 +37,7 @@ enum Stage {
 /// One stream.
 pub struct Inflate {
     stage: Stage,
-    /// This block is the last one.
+    /// Whether this block is the last one.
     last: bool,
     header: Header,
     coded: SymbolSource,
@@ -58,14 +58,14 @@ impl Default for Inflate {
 }
 
 impl Inflate {
-    /// Whether the stream's end was reached.
+    /// Whether the stream has ended.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.stage == Stage::End
     }
 
-    /// Goes on with `input` until it is used up, `out` is full or the stream ends; bytes taken and bytes written. Behind those
-    /// written anything may stand in `out`.
+    /// Decodes `input` until it is used up, `out` is full or the stream ends; returns bytes read and bytes written.
+    /// Bytes of `out` after those written are unspecified.
     ///
     /// # Errors
     /// `corrupt` if the input is not a valid stream.
@@ -81,7 +81,7 @@ impl Inflate {
         match pause {
             Pause::Bad(what) => return Err(corrupt("deflate", what)),
             Pause::Output => self.coded.bits.give_back(&mut place.from),
-            // The held bits are the beginning of a number or symbol that needs all of them.
+            // The held bits are the beginning of a number or symbol that needs more.
             Pause::Input => {}
         }
         let Place { from, at, out, .. } = place;
@@ -96,18 +96,18 @@ impl Inflate {
         self.history.extend_from_slice(written);
     }
 
-    /// Whether symbols come and there is room for some.
+    /// Whether the decoder is inside a block and there is room for fast turns.
     fn quick(&self, place: &Place<'_>) -> bool {
         self.stage == Stage::Symbols && decoder_state::room(place, true)
     }
 
-    /// Quick turns; there must be room for one.
+    /// Decodes fast turns; there must be room for one.
     pub(super) fn go_on(&mut self, place: &mut Place<'_>) {
         let turn = kernels::one(&mut self.coded, place);
         self.note(turn);
     }
 
-    /// Takes note of what quick turns ended with.
+    /// Applies the result of fast turns.
     pub(super) fn note(&mut self, turn: Turn) {
         match turn {
             Turn::Next => {}
@@ -117,20 +117,20 @@ impl Inflate {
         }
     }
 
-    /// Forgets the stream before.
+    /// Resets the decoder for another stream.
     pub(super) fn begin(&mut self) {
         self.stage = Stage::Block;
         self.coded.bits = Bits::default();
         self.history.clear();
     }
 
-    /// What quick turns go on with.
+    /// The state for fast turns.
     pub(super) fn coded(&mut self) -> &mut SymbolSource {
         &mut self.coded
     }
 
-    /// Goes on by single steps, with all of the input and the output, until there is room for quick ones; false if there
-    /// will be none.
+    /// Decodes single steps, given the whole input and output, until there is room for fast turns; false if there will
+    /// be none.
     pub(super) fn up_to_symbols(&mut self, place: &mut Place<'_>) -> bool {
         while !self.quick(place) {
             if self.step(place).is_err() {
@@ -140,7 +140,7 @@ impl Inflate {
         true
     }
 
-    /// How many bytes the stream had, where it is one and filled its output.
+    /// The stream's length in bytes, if it is valid and filled its output.
     pub(super) fn whole(&mut self, place: &mut Place<'_>) -> Option<usize> {
         self.coded.bits.give_back(&mut place.from);
         (self.ended() && place.at == place.out.len()).then_some(place.from)
@@ -180,7 +180,7 @@ impl Inflate {
         Ok(())
     }
 
-    /// What follows a block.
+    /// The step after a block.
     fn behind(&self) -> Stage {
         if self.last { Stage::End } else { Stage::Block }
     }
@@ -200,7 +200,7 @@ impl Inflate {
         Ok(())
     }
 
-    /// Bytes as they are, first those that are held already.
+    /// Copies stored bytes, first those that are held in the bit reader.
     fn bytes(&mut self, mut left: usize, place: &mut Place<'_>) -> std::result::Result<(), Pause> {
         while left > 0
             && let Some(to) = place.out.get_mut(place.at)

@@ -1,12 +1,12 @@
-//! Build lookup tables from the lengths of Huffman codes.
+//! Lookup tables from the lengths of Huffman codes.
 
-/// The longest code (RFC 1951).
+/// Maximum length of a code (RFC 1951).
 const LONGEST: usize = 15;
-/// Symbols of the fixed codes, more than others have; the last two of each mean nothing.
+/// Number of symbols of the fixed codes, the maximum; the last two of each kind are invalid.
 pub(super) const SYMBOLS: (usize, usize) = (288, 32);
 
-// An entry, from its lowest bit on: bits to drop (those of the code, and extra ones), bits of the code alone, a value; and what it
-// is. Both counts of bits have six, as many as a shift looks at.
+// Layout of an entry, from its lowest bit on: number of bits to drop (of the code and its extra bits), number of bits
+// of the code, a value, flags. Both numbers have six bits, as many as a shift uses.
 const DROP: u32 = 0x3f;
 const END: u32 = 1 << 6;
 const CODE_AT: u32 = 8;
@@ -15,14 +15,14 @@ const SPECIAL: u32 = 1 << 15;
 const VALUE_AT: u32 = 16;
 const LITERAL: u32 = 1 << 31;
 
-/// What some bits mean.
+/// Meaning of an entry.
 #[derive(Clone, Copy)]
 pub struct Entry(u32);
 
 impl Entry {
-    /// No code begins so.
+    /// No code has this prefix.
     pub const NONE: Entry = Entry(SPECIAL | 1);
-    /// A code that means nothing.
+    /// A code without a meaning.
     pub const NOTHING: Entry = Entry(SPECIAL);
     /// The end of a block.
     pub const END: Entry = Entry(SPECIAL | END);
@@ -41,26 +41,26 @@ impl Entry {
         Entry(self.0 + ((bits as u32) << CODE_AT | bits as u32))
     }
 
-    /// Of the code and what belongs to it.
+    /// Number of bits of the code and its extra bits.
     #[inline(always)]
     pub fn bits(self) -> u32 {
         self.0 & DROP
     }
 
-    /// The same, and other things above the lowest 6 bits.
+    /// The same, with other data above the lowest 6 bits.
     #[inline(always)]
     pub fn all(self) -> u32 {
         self.0
     }
 
-    /// The number whose code `held` begins with.
+    /// The number whose code is at the start of `held`.
     #[inline(always)]
     pub fn value(self, held: u64) -> usize {
         let extra = (held & ((1 << self.bits()) - 1)) >> (self.0 >> CODE_AT & DROP);
         self.least() + extra as usize
     }
 
-    /// The number without the bits after the code.
+    /// The number without its extra bits.
     #[inline(always)]
     fn least(self) -> usize {
         (self.0 >> VALUE_AT) as usize
@@ -71,7 +71,7 @@ impl Entry {
         (self.0 & LITERAL != 0).then_some((self.0 >> VALUE_AT) as u8)
     }
 
-    /// Neither a byte nor a number.
+    /// Whether the entry is neither a literal nor a number.
     #[inline(always)]
     pub fn is_special(self) -> bool {
         self.0 & SPECIAL != 0
@@ -81,22 +81,22 @@ impl Entry {
         self.0 & END != 0
     }
 
-    /// Whether it is only the place of a further table.
+    /// Whether the entry refers to a subtable.
     #[inline(always)]
     fn is_further(self) -> bool {
         self.0 & FURTHER != 0
     }
 }
 
-/// A table that is entered with `ROOT` bits; longer codes go on in further ones after it. `SIZE` is a power of two.
+/// A table indexed with `ROOT` bits; subtables for longer codes follow it. `SIZE` is a power of two.
 pub struct Table<const ROOT: usize, const SIZE: usize>([Entry; SIZE]);
 
-/// Bytes and lengths: 288 codes make at most 144 tables of 2⁴ entries after the first.
+/// Literals and lengths: 288 codes need at most 144 subtables of 2⁴ entries.
 pub type Lengths = Table<11, 8192>;
-/// Distances: 32 codes, at most 16 tables of 2⁶ after the first.
+/// Distances: 32 codes need at most 16 subtables of 2⁶ entries.
 pub type Distances = Table<9, 2048>;
 
-/// Those of a block.
+/// The tables of a block.
 pub struct Tables {
     pub lengths: Lengths,
     pub distances: Distances,
@@ -113,13 +113,13 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         Table([Entry::NONE; SIZE])
     }
 
-    /// What `held` begins with.
+    /// The entry for the bits at the start of `held`.
     #[inline(always)]
     pub fn find(&self, held: u64) -> Entry {
         self.further(self.first(held), held)
     }
 
-    /// The same, where it need not be special yet.
+    /// The entry of the first table, which may refer to a subtable.
     #[inline(always)]
     pub fn first(&self, held: u64) -> Entry {
         self.0[held as usize & ((1 << ROOT) - 1)]
@@ -131,10 +131,11 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         if entry.is_further() { self.0[entry.value(held) & (SIZE - 1)] } else { entry }
     }
 
-    /// Takes the codes that RFC 1951 (3.2.2) gives to symbols of these lengths (in bits, 0: none) and of these meanings. Whether
-    /// every sequence of bits means something; `None` if there are too many codes, or too few of more than one bit.
+    /// Builds the table from the code lengths of the symbols (in bits, 0: none) and their meanings, with the codes of
+    /// RFC 1951 (3.2.2). Returns whether the code is complete; `None` if there are too many codes, or too few of more
+    /// than one bit.
     pub fn build(&mut self, lengths: &[u8], meanings: &[Entry]) -> Option<bool> {
-        // By halves: a count waits for the one before of the same length, which one half's does not for the other's.
+        // Counted in two halves, so that successive increments of the same counter do not depend on each other.
         let (front, back) = lengths.split_at(lengths.len() / 2);
         let mut halves = [[0u16; LONGEST + 1]; 2];
         let mut each = |first: u8, second: u8| {
@@ -151,7 +152,7 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         if left > 0 && longest > 1 {
             return None;
         }
-        // The symbols in the order of their codes: where those of a length begin, and those of its second half.
+        // The symbols in code order: start of the symbols of each length, and of those from the second half.
         let mut next = [[unused; LONGEST + 1]; 2];
         next[0][0] = 0;
         for bits in 1..LONGEST {
@@ -175,8 +176,9 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
         Some(left == 0)
     }
 
-    /// Puts each symbol's meaning wherever the bits begin with its code: codes of `bits` bits fill the first 2^`bits` entries,
-    /// which for one bit more are there twice. Codes come in their order; they are held with their first bit lowest.
+    /// Writes each symbol's entry to all indexes that begin with its code: codes of `bits` bits fill the first 2^`bits`
+    /// entries, which are duplicated for one bit more. The codes come in order and are stored with their first bit
+    /// lowest.
     fn fill<'a>(
         &mut self,
         counts: &[u16; LONGEST + 1],
@@ -217,7 +219,7 @@ impl<const ROOT: usize, const SIZE: usize> Table<ROOT, SIZE> {
     }
 }
 
-/// A code with its first bit lowest.
+/// Reverses a code, so that its first bit is lowest.
 #[inline(always)]
 fn held(code: u16, bits: usize) -> usize {
     usize::from(code.reverse_bits() >> (16 - bits))

@@ -1,15 +1,15 @@
 //! Meaning of sequence codes (RFC 8878, 3.1.1.3.2.1).
 
-/// More than there are of any kind.
+/// Upper limit of the number of codes of any kind.
 pub(super) const CODES: usize = 64;
 
-/// A kind of code: lengths of literals, offsets, lengths of matches.
+/// A kind of code: literal lengths, offsets, match lengths.
 pub(super) struct Kind {
     /// The largest code.
     pub most: usize,
     /// The largest table, as a power of two.
     pub log: u32,
-    /// What goes without being said.
+    /// The predefined distribution.
     pub usual: &'static [i16],
     pub usual_log: u32,
     /// Meaning of each code: a base value and a number of extra bits.
@@ -39,7 +39,7 @@ pub(super) static LITERALS: Kind = Kind {
 };
 
 pub(super) static OFFSETS: Kind = Kind {
-    // 31 too, but repetitions from 2 GiB before are left to libzstd.
+    // The format allows 31 too, but matches from 2 GiB back are left to libzstd.
     most: 30,
     log: 8,
     usual: &[1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1],

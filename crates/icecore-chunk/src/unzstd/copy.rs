@@ -1,20 +1,20 @@
 //! Copies in whole words.
 
-/// Bytes behind a copy that may be written too.
+/// Bytes after a copy that may be overwritten.
 pub(super) const BEYOND: usize = 16;
 
 /// # Safety
-/// 16 bytes may be read, and written.
+/// 16 bytes must be readable at the source and writable at the destination.
 #[inline(always)]
 pub(super) unsafe fn word(from: *const u8, to: *mut u8) {
     // SAFETY: as the caller says.
     unsafe { to.cast::<[u8; 16]>().write(from.cast::<[u8; 16]>().read()) }
 }
 
-/// Copies what does not overlap, or begins 16 bytes before at least.
+/// Copies ranges that do not overlap, or whose source begins at least 16 bytes before the destination.
 ///
 /// # Safety
-/// `length` and [`BEYOND`] bytes may be read, and written.
+/// `length` + [`BEYOND`] bytes must be readable and writable.
 #[inline(always)]
 pub(super) unsafe fn forward(from: *const u8, to: *mut u8, length: usize) {
     let mut done = 0;
@@ -25,10 +25,11 @@ pub(super) unsafe fn forward(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
-/// Repeats `length` bytes from `distance` before `at`.
+/// Copies `length` bytes from `distance` before `at`.
 ///
 /// # Safety
-/// There are `distance` bytes in front of `at`, 1 at least, and `length` and [`BEYOND`] ones from there on may be written.
+/// `distance` is at least 1, `distance` bytes before `at` are readable, and `length` + [`BEYOND`] bytes from `at` are
+/// writable.
 #[inline(always)]
 pub(super) unsafe fn repeat(at: *mut u8, length: usize, distance: usize) {
     // SAFETY: as the caller says; what was repeated can be read from farther away.
@@ -48,10 +49,11 @@ pub(super) unsafe fn repeat(at: *mut u8, length: usize, distance: usize) {
     }
 }
 
-/// Repeats 16 bytes from `distance` before `at`, however near: a shuffle makes what is not there yet out of what is.
+/// Copies 16 bytes from any `distance` before `at`: a shuffle derives the bytes that do not exist yet from those that
+/// do.
 ///
 /// # Safety
-/// There are `distance` bytes in front of `at`, 1 at least, and 16 from there on may be written.
+/// `distance` is at least 1, `distance` bytes before `at` are readable, and 16 bytes from `at` are writable.
 #[inline(always)]
 pub(super) unsafe fn near(at: *mut u8, distance: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -69,7 +71,7 @@ pub(super) unsafe fn near(at: *mut u8, distance: usize) {
     }
 }
 
-/// For each distance: which of the 16 bytes from there on come where.
+/// For each distance, the shuffle: source index of each of the 16 bytes.
 #[cfg(target_arch = "x86_64")]
 #[repr(align(16))]
 struct Orders([[u8; 16]; 17]);

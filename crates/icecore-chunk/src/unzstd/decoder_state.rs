@@ -6,17 +6,17 @@ use super::copy::{self, BEYOND};
 use super::reverse_bits::BEFORE;
 use super::sequences::Tables;
 
-/// Largest total number of extra bits of three codes, so that the bits of the next states are in the same 56-bit word.
+/// Maximum total of the extra bits of three codes with which the bits of the next states are in the same 56-bit word.
 const MORE: u8 = 56 - (9 + 8 + 9);
-/// Shorter copies are done in the fast path.
+/// Copies shorter than this are done in the fast path.
 const SHORT: usize = 16;
-/// Bytes of output that a turn of short copies may write.
+/// Output bytes that a turn of short copies may write.
 pub(super) const ROOM: usize = 2 * SHORT + BEYOND;
 
-/// Bytes behind literals that may be read.
+/// Bytes after the literals that may be read.
 pub(super) const BEHIND: usize = 512;
 
-/// A sequence: bytes as they are, then a repetition.
+/// A sequence: literals, then a match.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sequence {
     pub literals: usize,
@@ -24,33 +24,33 @@ pub(super) struct Sequence {
     pub distance: usize,
 }
 
-/// What turns ended with.
+/// Result of a loop of turns.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Turn {
     Next,
-    /// The next sequence needs the careful path.
+    /// The next sequence needs the slow path.
     Careful,
-    /// A sequence was read, and is not done.
+    /// A sequence was decoded but not executed.
     Undone,
 }
 
 /// State carried from sequence to sequence.
 #[derive(Clone, Copy)]
 pub(super) struct DecoderState {
-    /// A word of the input, and how many of its bits count, in the lowest 6 bits.
+    /// A word of the input, and the number of its valid bits, in the lowest 6 bits.
     pub held: u64,
     pub count: u64,
     pub from: *const u8,
-    /// Where it stands in each table.
+    /// The state in each table.
     pub states: States,
     /// The last three distances.
     pub last: [usize; 3],
-    /// The next literal.
+    /// Position of the next literal.
     pub bytes: *const u8,
     pub at: *mut u8,
-    /// How many sequences there are to come.
+    /// Number of sequences left.
     pub left: usize,
-    /// A sequence that was read but not executed, if a fast loop ended there.
+    /// A sequence that was decoded but not executed when a fast loop ended.
     pub undone: Sequence,
 }
 
@@ -61,19 +61,19 @@ pub(super) struct States {
     pub matches: usize,
 }
 
-/// Between which a state may go.
+/// Limits of the fast loops.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// Where the output begins.
+    /// Start of the output.
     pub start: *const u8,
-    /// The last place in it, and in the literals, for a turn; the first one in the input.
+    /// The last positions in output and literals, and the first one in the input, with room for a turn.
     pub at: *const u8,
     pub bytes: *const u8,
     pub from: *const u8,
 }
 
 impl DecoderState {
-    /// How many turns of short copies there is room for.
+    /// Number of turns of short copies for which there is room.
     #[inline(always)]
     pub fn turns(&self, limits: &Limits) -> usize {
         let output = (limits.at.addr() + 2 * SHORT).saturating_sub(self.at.addr()) / (2 * SHORT);
@@ -81,15 +81,15 @@ impl DecoderState {
         if self.bytes.addr() > limits.bytes.addr() {
             return 0;
         }
-        // More than there are may be read, and are found to be too many when the turns are over.
+        // More than the available literals may be read; this is detected after the turns.
         let literals = (limits.bytes.addr() - self.bytes.addr() + BEHIND - SHORT) / (SHORT - 1);
         output.min(input).min(literals).min(self.left.saturating_sub(1))
     }
 
-    /// Takes the bytes in front of those that were used: 56 bits and more count then.
+    /// Refills the word with the bytes before those used: at least 56 bits are then valid.
     ///
     /// # Safety
-    /// [`BEFORE`] bytes of the input are in front of `from`.
+    /// [`BEFORE`] bytes of the input must be readable before `from`.
     #[inline(always)]
     unsafe fn fill(&mut self) {
         // SAFETY: as the caller says.
@@ -103,7 +103,7 @@ impl DecoderState {
     /// The next bits.
     ///
     /// # Safety
-    /// Less than 64 are asked for.
+    /// `count` must be less than 64.
     #[inline(always)]
     unsafe fn take(&mut self, bits: u8) -> usize {
         // SAFETY: as the caller says. The compiler makes one instruction of what follows.
@@ -112,12 +112,12 @@ impl DecoderState {
         (self.held.wrapping_shr(self.count as u32) & ((1 << bits) - 1)) as usize
     }
 
-    /// Decodes one sequence, not the last one; if it is not executed, it is stored in `undone`. `NEAR`: matches less than
-    /// 16 bytes back are executed too. `AGAIN`: repeated offsets are distinguished without a branch, which
-    /// is slower if they are rare.
+    /// Decodes one sequence, not the last one; if it is not executed, it is stored in `undone`. With `NEAR`, matches
+    /// less than 16 bytes back are executed too. With `AGAIN`, repeated offsets are distinguished without a branch,
+    /// which is slower if they are rare.
     ///
     /// # Safety
-    /// There must be room: as many [`turns`](DecoderState::turns), if no repetition was long.
+    /// There must be room: for as many [`turns`](DecoderState::turns) as are made without a long match.
     #[inline(always)]
     pub unsafe fn turn<const NEAR: bool, const AGAIN: bool>(
         &mut self,
@@ -154,7 +154,7 @@ impl DecoderState {
                 )
             };
         }
-        // Here, with its branch, or behind what the next turn waits for.
+        // Refilled here, with a branch, or otherwise after the data that the next turn waits for.
         let mut far = if AGAIN { 0 } else { distance(&mut self.last, code, count) };
         // SAFETY: a state's bits are at most the table's log, which is below 64.
         unsafe {
@@ -188,7 +188,7 @@ impl DecoderState {
         Turn::Next
     }
 
-    /// Does what was read and is not short, where there is room for it here and it is sound.
+    /// Executes the undone long sequence, if it is valid and there is room for it here.
     #[inline(always)]
     pub fn settle(&mut self, turn: Turn, limits: &Limits) -> Turn {
         let Turn::Undone = turn else { return turn };
@@ -203,7 +203,7 @@ impl DecoderState {
     }
 }
 
-/// Distance for an offset code after `literals` literals; `last` are the three previous distances.
+/// Distance for an offset code after `literals` literals; `last` holds the three previous distances.
 #[inline(always)]
 pub(super) fn distance(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
     let [a, b, c] = *last;
@@ -222,7 +222,7 @@ pub(super) fn distance(last: &mut [usize; 3], code: usize, literals: usize) -> u
     distance
 }
 
-/// As [`distance`], all ways at once.
+/// As [`distance`], without branches.
 #[inline(always)]
 fn chosen(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
     let [a, b, c] = *last;
@@ -238,8 +238,8 @@ fn chosen(last: &mut [usize; 3], code: usize, literals: usize) -> usize {
 /// Executes a long sequence; false if it is invalid or exceeds the output.
 ///
 /// # Safety
-/// From `at` to the limit the output may be written, and from `bytes` to theirs and [`BEHIND`] more
-/// the literals be read.
+/// The output from `at` to the limit must be writable, and the literals from `bytes` to theirs plus [`BEHIND`] bytes
+/// readable.
 #[inline(never)]
 unsafe fn long(bytes: *const u8, at: *mut u8, sequence: Sequence, limits: &Limits) -> bool {
     let Sequence { literals, length, distance } = sequence;

@@ -9,14 +9,14 @@ use super::reverse_bits::{BEFORE, Back};
 use super::sequences::{Entry, Table, Tables};
 use crate::inflate::repeat_exactly;
 
-/// What is shorter is decoded where there is room after it, as most of its sequences are near an end.
+/// Shorter outputs are decoded into a buffer with room after it, because most of their sequences are near the end.
 const SMALL: usize = 4096;
 
-/// What frames are decoded with; kept, because it is large.
+/// State of the frame decoder; kept between calls, because it is large.
 #[derive(Default)]
 pub(crate) struct Desk {
     tools: Tools,
-    /// Where small ones are decoded, made for the first.
+    /// Buffer for short outputs, allocated for the first one.
     small: Vec<u8>,
 }
 
@@ -27,8 +27,9 @@ struct Tools {
 }
 
 impl Desk {
-    /// Decodes a frame until `enough` bytes are there; all of it where that is the length of `out`, which it must fill. False
-    /// where it is damaged, or of a kind that is not read here: then anything may stand in `out`.
+    /// Decodes a frame until `enough` bytes are available; the whole frame if that is the length of `out`, which it
+    /// must then fill. False if the frame is damaged or of an unsupported kind; the contents of `out` are then
+    /// unspecified.
     pub fn decode(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> bool {
         let Some(head) = Head::read(input).filter(|head| head.length.is_none_or(|told| told == out.len() as u64))
         else {
@@ -39,7 +40,7 @@ impl Desk {
         tools.source.begin();
         let length = out.len();
         let enough = if enough < length { enough } else { usize::MAX };
-        // Uncompressed data need not be copied twice.
+        // Uncompressed data is copied directly to the output.
         let coded = input.get(head.end).is_some_and(|told| told >> 1 & 3 == 2);
         if length >= SMALL || !coded {
             let mut frame = Frame { tools, input, from: head.end, out, length, at: 0, enough, distances: [1, 4, 8] };
@@ -53,13 +54,13 @@ impl Desk {
     }
 }
 
-/// The head of a frame.
+/// The header of the frame.
 struct Head {
-    /// How many bytes it gives, where it says so.
+    /// Decoded length, if it is recorded.
     length: Option<u64>,
-    /// A sum comes after the last block.
+    /// Whether a checksum follows the last block.
     sum: bool,
-    /// The most that a block has, and gives.
+    /// Maximum stored and decoded length of a block.
     block: usize,
     end: usize,
 }
@@ -88,7 +89,7 @@ impl Head {
     }
 }
 
-/// How far back repetitions reach at most, where libzstd takes as much.
+/// Maximum distance of matches; libzstd has the same limit.
 fn window(told: u8) -> Option<u64> {
     let (exponent, eighths) = (told >> 3, u64::from(told & 7));
     (exponent <= 31 - 10).then(|| (1 << (10 + exponent)) + (eighths << (7 + exponent)))
@@ -98,20 +99,20 @@ struct Frame<'a> {
     tools: &'a mut Tools,
     input: &'a [u8],
     from: usize,
-    /// Where it goes, and how long it is: there may be room behind.
+    /// The output, and its length: there may be room after it.
     out: &'a mut [u8],
     length: usize,
     at: usize,
-    /// Where to stop; nowhere where all is needed.
+    /// Position at which to stop; None to decode everything.
     enough: usize,
-    /// The last three distances of repetitions.
+    /// The last three match distances.
     distances: [usize; 3],
 }
 
 /// A block's sequences, and its literals.
 struct Block {
     literals: Literals,
-    /// How many of them are done.
+    /// Number of literals used.
     done: usize,
     /// Position of the sequences in the input, and of the first unread bit, in bits.
     stream: Range<usize>,
@@ -185,7 +186,7 @@ impl Frame<'_> {
         (block.at == 8 * block.stream.start && self.at - began <= most).then_some(())
     }
 
-    /// The head of what begins at `from`.
+    /// The header of the block at `from`.
     fn sequences(&mut self, literals: Literals, from: usize, end: usize) -> Option<Block> {
         let bytes = self.input.get(from..end)?;
         let (left, used) = self.tools.tables.read(bytes)?;
@@ -203,7 +204,7 @@ impl Frame<'_> {
         Some(block)
     }
 
-    /// Puts the next literals.
+    /// Copies the next literals.
     fn put(&mut self, block: &mut Block, count: usize) -> Option<()> {
         let source = match block.literals.input {
             Some(from) => &self.input[from..from + block.literals.count],
@@ -215,7 +216,7 @@ impl Frame<'_> {
         Some(())
     }
 
-    /// Executes a sequence that was read, near any end.
+    /// Executes a decoded sequence near the end of the output or the literals.
     fn execute(&mut self, block: &mut Block, sequence: Sequence) -> Option<()> {
         self.put(block, sequence.literals)?;
         let Sequence { length, distance, .. } = sequence;
@@ -243,7 +244,7 @@ impl Frame<'_> {
         self.execute(block, Sequence { literals: count, length, distance })
     }
 
-    /// Whether there is room for quick turns.
+    /// Whether there is room for fast turns.
     fn is_quick(&self, block: &Block) -> bool {
         let (state, limits) = self.enter(block);
         self.out.len() - self.at >= ROOM && state.turns(&limits) > 0

@@ -2,7 +2,7 @@
 
 use super::codes::{CODES, Kind};
 
-/// How often each code comes, in parts of a power of two; -1 where it is even less often.
+/// Frequency of each code, in units of a power of two; -1 for less than one unit.
 pub(super) struct Counts {
     pub of: [i16; CODES],
     pub codes: usize,
@@ -16,7 +16,8 @@ impl Counts {
         Counts { of, codes: kind.usual.len(), log: kind.usual_log }
     }
 
-    /// Reads what `input` begins with; how many bytes that is. The largest code is `most`, the largest table of 2^`largest`.
+    /// Reads a distribution from the start of `input`; returns its length in bytes. The largest code is `most`, the
+    /// largest table has 2^`largest` states.
     pub fn read(input: &[u8], most: usize, largest: u32) -> Option<(Counts, usize)> {
         let mut bits = Forward { input, at: 0 };
         let log = bits.take(4) as u32 + 5;
@@ -29,7 +30,7 @@ impl Counts {
             if counts.codes > most {
                 return None;
             }
-            // So many bits tell a number up to `left`; one less where it is small.
+            // Number of bits of a value up to `left`; small values take one bit less.
             let width = left.ilog2() + 1;
             let spare = (1 << width) - 1 - left;
             let short = bits.peek(width - 1) as i32;
@@ -44,7 +45,7 @@ impl Counts {
             left -= count.abs();
             counts.of[counts.codes] = count as i16;
             counts.codes += 1;
-            // Behind a code that doesn't come, so many more of them: three and more, three and more ...
+            // After a code of frequency zero, the number of further zeros: 3 means three, and another number follows.
             let mut zeros = if count == 0 { 3 } else { 0 };
             while zeros == 3 {
                 zeros = bits.take(2);
@@ -55,12 +56,12 @@ impl Counts {
         (left == 1 && used <= input.len() && counts.codes <= most + 1).then_some((counts, used))
     }
 
-    /// Calls `put` for each state with its code, number of bits of the next state, and base value.
+    /// Calls `put` for each state with its code, the number of bits of the next state, and its base value.
     pub fn spread(&self, mut put: impl FnMut(usize, usize, u32, usize)) {
         let size = 1usize << self.log;
         let mut codes = [0u8; 1 << 9];
         let mut next = [0u16; CODES];
-        // Codes one after the other, eight at a time: how often each comes is not foreseen.
+        // Codes in order, written eight at a time, because their frequencies are unpredictable for branches.
         let mut row = [0u8; (1 << 9) + 8];
         let (mut end, mut high) = (0, size);
         for (code, count) in self.of[..self.codes].iter().enumerate() {
@@ -96,7 +97,7 @@ impl Counts {
     }
 }
 
-/// Bits from the first to the last; zeros after them.
+/// Forward bit reader; reads zeros after the end.
 struct Forward<'a> {
     input: &'a [u8],
     at: usize,

@@ -2,10 +2,10 @@
 
 use super::weights::{LONGEST, Weights};
 
-/// For each beginning: the symbol in the upper byte, the length of its code in the lower one.
+/// For each prefix: the symbol in the upper byte, the length of its code in the lower one.
 pub(super) struct Huffman {
     table: [u16; 1 << LONGEST],
-    /// How many bits a beginning has.
+    /// Number of bits of a prefix.
     pub bits: u32,
 }
 
@@ -17,7 +17,7 @@ impl Default for Huffman {
 
 impl Huffman {
     pub fn fill(&mut self, weights: &Weights) {
-        // Symbols of least weight come first, in their order.
+        // Symbols of the smallest weight come first, each weight in symbol order.
         let mut sorted = [0u8; 256];
         self.bits = weights.longest;
         let mut room = &mut self.table[..1 << self.bits];
@@ -45,7 +45,7 @@ impl Huffman {
         }
     }
 
-    /// What `held` begins with, whose next bit is the highest.
+    /// The entry for the next bits of `held`, whose next bit is the highest.
     #[inline(always)]
     pub fn first(&self, held: u64) -> u16 {
         let at = held.wrapping_shr(64 - self.bits) as usize;

@@ -24,7 +24,7 @@ fn short_ones<const NEAR: bool>(state: &mut DecoderState, limits: &Limits, table
     }
 }
 
-/// Turns as long as there is room for some.
+/// Runs turns as long as there is room.
 #[inline(always)]
 fn rounds<const NEAR: bool, const AGAIN: bool>(state: &mut DecoderState, limits: &Limits, tables: &Tables) -> Turn {
     loop {
@@ -32,7 +32,7 @@ fn rounds<const NEAR: bool, const AGAIN: bool>(state: &mut DecoderState, limits:
         if turns == 0 {
             return Turn::Next;
         }
-        // By a pointer: limits are read again for each turn, a register of their own they are not worth.
+        // Passed by pointer: the limits are read from memory in each turn, because registers are scarce.
         let limit: *const Limits = limits;
         let (mut here, mut to_go) = (*state, turns);
         let turn = loop {

@@ -9,10 +9,10 @@ use super::reverse_bits::Back;
 use super::streams::Stream;
 use super::weights;
 
-/// The most that a block gives.
+/// Maximum decoded length of a block.
 pub(super) const MOST: usize = 128 << 10;
 
-/// What gives literals, kept from block to block.
+/// State of the literals decoder, kept from block to block.
 pub(super) struct Source {
     table: Huffman,
     /// A block's literals, if they are not in the input.
@@ -27,12 +27,12 @@ pub(super) struct Literals {
     pub count: usize,
 }
 
-/// What the head of the part says.
+/// Content of the section's header.
 struct Head {
     kind: usize,
-    /// One stream or four, where it is coded.
+    /// One stream or four, if the literals are Huffman-coded.
     four: bool,
-    /// How many bytes it gives.
+    /// Decoded length in bytes.
     count: usize,
     /// Position in the input, after the header.
     stored: Range<usize>,
@@ -45,12 +45,12 @@ impl Default for Source {
 }
 
 impl Source {
-    /// Forgets the frame before.
+    /// Resets the state for another frame.
     pub fn begin(&mut self) {
         self.table.bits = 0;
     }
 
-    /// The literals of the `block` of `input`, and where the part ends.
+    /// Decodes the literals of `block` (of `input`); returns them and the end of the section.
     pub fn read(&mut self, input: &[u8], block: Range<usize>) -> Option<(Literals, usize)> {
         let Head { kind, four, count, stored } = Head::read(input, block)?;
         let room = self.buffer.get_mut(..count)?;
@@ -99,7 +99,7 @@ impl Head {
     }
 }
 
-/// Whether the stream gives these bytes.
+/// Decodes one stream; false unless it has exactly these bytes.
 fn decode_one(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffman) -> Option<bool> {
     let mut streams = [Stream::new(Back::new(input, stored)?, out)];
     kernels::single_stream(&mut streams, table);
@@ -107,7 +107,7 @@ fn decode_one(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffma
     Some(stream.finish(table))
 }
 
-/// The same for four, each a quarter of them.
+/// The same for four streams, each a quarter of the bytes.
 fn decode_four(input: &[u8], stored: Range<usize>, out: &mut [u8], table: &Huffman) -> Option<bool> {
     let sizes = input[stored.clone()].first_chunk::<6>()?;
     let mut from = stored.start + sizes.len();

@@ -1,8 +1,8 @@
 //! zstd decoder (RFC 8878): whole frames, or their beginning.
 //!
-//! Chunks of floats are little but sequences: a byte as it is, then a repetition of 5. Here what is short and has room around it
-//! is done without a look at anything else, in two thirds to nine tenths of libzstd's time. Whatever is not one plain frame, or
-//! is damaged, is left to libzstd and its judgement.
+//! Chunks of floats consist mostly of sequences of one literal and a match of 5 bytes. This decoder executes short
+//! copies with room around them without further checks, in two thirds to nine tenths of libzstd's time. Anything but
+//! one plain frame, and damaged input, is left to libzstd, whose verdict counts.
 
 mod codes;
 mod copy;

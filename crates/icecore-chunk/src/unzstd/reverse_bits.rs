@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-/// Bytes of the input in front of every stream: there are always heads. So words can be read that end with what is next.
+/// Bytes of the input before every stream: headers guarantee them, so whole words that end with the next bits can be
+/// read.
 pub(super) const BEFORE: usize = 8;
 
-/// A stream that was written forwards: its last byte ends with a one and zeros.
+/// A stream that was written forwards: its last byte ends with a one and zero bits as padding.
 #[derive(Clone, Copy)]
 pub(super) struct Back<'a> {
-    /// The input up to where the stream ends.
+    /// The input up to the end of the stream.
     pub input: &'a [u8],
     /// Start of the stream and the unread position, in bits of the input.
     begin: usize,
@@ -22,17 +23,17 @@ impl<'a> Back<'a> {
         (stream.start >= BEFORE).then(|| Back::resume(input, stream, at))
     }
 
-    /// One that was read so far.
+    /// A reader at the given position.
     pub fn resume(input: &'a [u8], stream: Range<usize>, at: usize) -> Self {
         Back { input: &input[..stream.end], begin: 8 * stream.start, at }
     }
 
-    /// Whether all of it was read, and no more.
+    /// Whether exactly the whole stream was read.
     pub fn is_done(&self) -> bool {
         self.at == self.begin
     }
 
-    /// Whether more was read than there is.
+    /// Whether more bits were read than the stream has.
     pub fn is_beyond(&self) -> bool {
         self.at < self.begin
     }
@@ -45,7 +46,7 @@ impl<'a> Back<'a> {
         u64::from_le_bytes(*word.unwrap_or(&[0; 8])) << (8 * end - self.at)
     }
 
-    /// The next bits, 32 at most; none if there are less.
+    /// The next bits, at most 32; None if there are fewer.
     #[inline]
     pub fn take(&mut self, bits: usize) -> Option<usize> {
         let word = self.peek();

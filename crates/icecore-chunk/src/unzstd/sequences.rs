@@ -5,15 +5,15 @@ use std::sync::OnceLock;
 use super::codes::{self, Kind};
 use super::fse::Counts;
 
-/// A state.
+/// A state of the decoding table.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 pub(super) struct Entry {
     /// Extra bits added to the base value.
     pub more: u8,
-    /// How many bits are added to the next state.
+    /// Number of bits that are added to the base of the next state.
     pub bits: u8,
-    /// The next state.
+    /// Base of the next state.
     pub next: u16,
     /// Base value of the code.
     pub value: u32,
@@ -34,9 +34,9 @@ pub(super) struct Table {
     pub states: [Entry; 1 << 9],
     /// Log2 of the table's size; `None` before the first table.
     pub log: Option<u32>,
-    /// How many of the states are those of codes 0 and 1.
+    /// Number of states of the codes 0 and 1.
     low: usize,
-    /// The states are still those that go without being said.
+    /// Whether the table is still the predefined one.
     usual: bool,
 }
 
@@ -94,19 +94,20 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Forgets the frame before.
+    /// Resets the tables for another frame.
     pub fn begin(&mut self) {
         for table in [&mut self.literals, &mut self.offsets, &mut self.matches] {
             table.log = None;
         }
     }
 
-    /// Whether more than one sequence in 32 repeats one of the last distances: which one no branch foresees.
+    /// Whether more than one sequence in 32 repeats one of the last distances; a branch on which one would be
+    /// mispredicted.
     pub fn often_again(&self) -> bool {
         self.offsets.low << 5 > 1 << self.offsets.log.unwrap_or(0)
     }
 
-    /// Those that go without being said.
+    /// The predefined tables.
     fn usual() -> &'static Tables {
         static MADE: OnceLock<Box<Tables>> = OnceLock::new();
         MADE.get_or_init(|| {
@@ -118,7 +119,7 @@ impl Tables {
         })
     }
 
-    /// Reads the head of the part: how many sequences there are, and how many bytes it takes.
+    /// Reads the section's header: the number of sequences, and its length in bytes.
     pub fn read(&mut self, input: &[u8]) -> Option<(usize, usize)> {
         let byte = |i: usize| input.get(i).copied().map(usize::from);
         let (count, mut at) = match byte(0)? {

@@ -3,12 +3,12 @@
 use super::huffman::Huffman;
 use super::reverse_bits::{BEFORE, Back};
 
-/// Symbols between two refills of the bits: this many codes fit into 56 bits.
+/// Symbols between two refills: this many codes fit into 56 bits.
 const TURN: usize = 5;
-/// Bytes of input that they may take.
+/// Input bytes that they may consume.
 const INPUT: usize = 7;
 
-/// One stream and where its symbols go.
+/// One stream and the output of its symbols.
 pub(super) struct Stream<'a> {
     bits: Back<'a>,
     out: &'a mut [u8],
@@ -20,7 +20,7 @@ impl<'a> Stream<'a> {
         Stream { bits, out, done: 0 }
     }
 
-    /// Number of turns that fit. Reads may go beyond the start of the stream; the final check detects that.
+    /// Number of turns with enough room. Reads may go beyond the start of the stream; the final check detects that.
     fn turns(&self) -> usize {
         ((self.bits.at / 8).saturating_sub(BEFORE) / INPUT).min((self.out.len() - self.done) / TURN)
     }
@@ -46,7 +46,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Decodes streams by turns as long as there is room in all of them: one goes on while the others wait.
+/// Decodes several streams in turns as long as all of them have room: one advances while the others wait.
 #[inline(always)]
 pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Huffman) {
     loop {
@@ -58,7 +58,8 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
         let mut from = [std::ptr::null::<u8>(); N];
         let mut to = [std::ptr::null_mut::<u8>(); N];
         for i in 0..N {
-            // The word that ends with what is next, and a one after it: how far it is from there tells what was used.
+            // A word that ends with the next bits, and a marker bit after them: its position shows the number of bits
+            // used.
             let Back { input, at, .. } = streams[i].bits;
             let end = at.div_ceil(8);
             from[i] = input[end - 8..end].as_ptr();
@@ -93,7 +94,7 @@ pub(super) fn by_turns<const N: usize>(streams: &mut [Stream<'_>; N], table: &Hu
 }
 
 /// # Safety
-/// There are 8 bytes.
+/// 8 bytes must be readable.
 #[inline(always)]
 unsafe fn load(from: *const u8) -> u64 {
     // SAFETY: as the caller says.
@@ -111,7 +112,7 @@ pub(super) mod tests {
         UNEVEN.set(UNEVEN.get() || !ends_together);
     }
 
-    /// Runs `decode`; returns its result, and whether a Huffman stream ended before or behind its last symbol.
+    /// Runs `decode`; returns its result, and whether a Huffman stream ended before or after its last symbol.
     pub fn noting_uneven_ends<T>(decode: impl FnOnce() -> T) -> (T, bool) {
         UNEVEN.set(false);
         (decode(), UNEVEN.get())

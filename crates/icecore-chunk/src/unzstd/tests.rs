@@ -1,8 +1,9 @@
 //! Differential tests against libzstd: both decoders return equal bytes, or both reject the frame.
 //!
-//! Two differences are allowed; in both cases `Decompressor` calls libzstd, and its verdict counts. Our decoder rejects a damaged
-//! frame in which a Huffman stream ends before or behind its last symbol, as RFC 8878 (4.2.2) requires; libzstd's fast loop over
-//! four streams checks only how many bytes each gives. And it rejects an input of no bytes, which libzstd decodes to no bytes.
+//! Two differences are allowed; in both cases `Decompressor` calls libzstd, whose verdict counts. Our decoder rejects a
+//! damaged frame in which a Huffman stream ends before or after its last symbol, as RFC 8878 (4.2.2) requires;
+//! libzstd's fast loop over four streams checks only how many bytes each decodes to. And it rejects an empty input,
+//! which libzstd decodes to an empty output.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -28,7 +29,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
         prop::collection::vec(any::<u8>(), 0..2000),
         (prop::collection::vec(any::<u8>(), 1..40), 1..3000usize).prop_map(|(word, times)| word.repeat(times)),
         (any::<u8>(), 1..150_000usize).prop_map(|(byte, times)| vec![byte; times]),
-        // Floats of a smooth field, cut to some bits.
+        // Floats of a smooth field, rounded to a few bits.
         (1..u64::MAX, 100..30_000u32, 4..24u32).prop_map(move |(seed, count, bits)| {
             let mut next = noise(seed);
             let mask = !0u32 << (24 - bits);
@@ -59,7 +60,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// How a frame is made.
+/// Parameters of a frame.
 #[derive(Debug, Clone)]
 struct How {
     level: i32,
@@ -120,7 +121,7 @@ proptest! {
         for (text, how) in &frames {
             let stored = packed(text, how);
             prop_assert!(unpacked(&mut desk, &stored, text.len()).as_ref() == Some(text), "{how:?}");
-            // Too little room, too much, what isn't there, what follows.
+            // An output that is too short, or too long; a missing end; trailing bytes.
             prop_assert!(unpacked(&mut desk, &stored, text.len() + 1).is_none());
             prop_assert!(text.is_empty() || unpacked(&mut desk, &stored, text.len() - 1).is_none());
             prop_assert!(unpacked(&mut desk, &stored[..stored.len() - 1], text.len()).is_none());
@@ -135,7 +136,7 @@ proptest! {
         let mut out = vec![0xa5; text.len()];
         prop_assert!(Desk::default().decode(&stored, &mut out, enough));
         prop_assert!(out[..enough] == text[..enough]);
-        // The rest after one more block is not needed.
+        // Everything after one more block is unneeded.
         let half = &stored[..stored.len() / 2];
         let mut out = vec![0xa5; text.len()];
         if Desk::default().decode(half, &mut out, enough) {
@@ -154,7 +155,7 @@ proptest! {
         let mut desk = Desk::default();
         for (place, byte) in lies {
             let mut damaged = stored.clone();
-            // Most of them near the beginning, where tables are.
+            // Most changes near the beginning, where the tables are.
             let place = (place.powi(3) * damaged.len() as f64) as usize;
             damaged[place] = byte;
             if let Some(part) = cut {
@@ -181,7 +182,7 @@ proptest! {
 /// Changes to a frame.
 #[derive(Debug, Clone)]
 struct Mutation {
-    /// Bits to flip: a byte's place as a share of the length, and a bit of it.
+    /// Bits to flip: the position of the byte as a share of the length, and the bit.
     flips: Vec<(f64, u8)>,
     /// Bytes to replace.
     bytes: Vec<(f64, u8)>,

@@ -6,18 +6,18 @@ use super::fse::Counts;
 use super::reverse_bits::Back;
 use crate::cpu_features::with_bmi;
 
-/// The longest code.
+/// Maximum length of a code.
 pub(super) const LONGEST: u32 = 11;
 
-/// Most symbols.
+/// Maximum number of symbols.
 const SYMBOLS: usize = 256;
 
-/// Sets of symbols, a bit each.
+/// Sets of symbols, one bit each.
 type Sets = [[u64; SYMBOLS / 64]; LONGEST as usize + 1];
 
-/// A weight for each symbol: none if it doesn't come, else so much more the shorter its code is.
+/// A weight for each symbol: zero if it does not occur, otherwise larger for shorter codes.
 pub(super) struct Weights {
-    /// The symbols of each weight, from 1 on.
+    /// The symbols of each weight, from weight 1.
     of: Sets,
     /// The length of the longest code.
     pub longest: u32,
@@ -26,7 +26,7 @@ pub(super) struct Weights {
 with_bmi!(read, (input: &[u8], stored: Range<usize>) -> Option<(Weights, usize)>, Weights::read(input, stored));
 
 impl Weights {
-    /// Reads what begins with `stored`; where it ends.
+    /// Reads the weights at the start of `stored`; returns their end.
     #[inline(always)]
     fn read(input: &[u8], stored: Range<usize>) -> Option<(Weights, usize)> {
         let bytes = &input[stored.clone()];
@@ -71,12 +71,12 @@ struct StoredWeights {
     symbols: usize,
 }
 
-/// Most bits that come for a state, as the table has at most 64 of them.
+/// Maximum number of bits of a transition, because the table has at most 64 states.
 const STATE: u32 = 6;
-/// Weights between two refills of the bits: this many states fit into 57 bits.
+/// Weights between two refills: this many states fit into 57 bits.
 const TURN: usize = 8;
 
-/// A state: its weight, number of bits of the next state, and base value.
+/// A state: its weight, the number of bits of the next state, and its base value.
 #[derive(Clone, Copy, Default)]
 #[repr(align(4))]
 struct State {
@@ -86,7 +86,7 @@ struct State {
 }
 
 impl StoredWeights {
-    /// Two states by turns.
+    /// Two states alternate.
     #[inline(always)]
     fn unpack(&mut self, input: &[u8], stored: Range<usize>) -> Option<()> {
         let (counts, used) = Counts::read(&input[stored.clone()], 15, STATE)?;
@@ -151,14 +151,14 @@ impl StoredWeights {
             return None;
         }
         of[left.ilog2() as usize + 1][self.symbols / 64] |= 1 << (self.symbols % 64);
-        // Codes of full length come in pairs.
+        // The number of codes of maximum length is even.
         let full = count(&of[1]);
         (full >= 2 && full.is_multiple_of(2)).then_some(Weights { of, longest })
     }
 }
 
-/// The symbols of each weight, up to `most`. Counting them one after the other would wait for each count that was written a
-/// moment before.
+/// The symbols of each weight, up to `most`. Counting them one after another would make each increment wait for the
+/// previous one.
 #[inline(always)]
 fn sets(weights: &[u8; SYMBOLS], symbols: usize, most: usize) -> Sets {
     let mut sets = [[0; SYMBOLS / 64]; LONGEST as usize + 1];

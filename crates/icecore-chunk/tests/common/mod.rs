@@ -144,7 +144,7 @@ fn golden_in(below: &str) -> Vec<Golden> {
     golden_text(&format!("{below}cases.json")).iter().map(case).collect()
 }
 
-/// Numbers without pattern, the same on every run.
+/// Pseudo-random numbers, the same on every run.
 pub struct Noise(u64);
 
 impl Noise {

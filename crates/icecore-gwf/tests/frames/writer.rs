@@ -27,7 +27,7 @@ pub struct Channel {
     /// Native elements.
     pub data: Vec<u8>,
     pub rate: f64,
-    /// Frames that have it.
+    /// Number of frames that contain it.
     pub frames: Vec<usize>,
 }
 
@@ -120,7 +120,7 @@ impl Writer {
         out.0
     }
 
-    /// One second a frame from GPS 1000000000.
+    /// Frames of one second from GPS 1000000000.
     pub fn file(self, n_frames: usize, channels: &[Channel]) -> Vec<u8> {
         let mut bytes = self.header();
         for (i, (id, name)) in CLASSES.iter().enumerate() {
@@ -258,7 +258,7 @@ impl Writer {
         self.u32(&mut body, CLASSES.len() as u32);
         CLASSES.iter().for_each(|(id, _)| self.u16(&mut body, *id));
         CLASSES.iter().for_each(|(_, name)| self.string(&mut body, name));
-        // Static data; before it detectors from version 6 on, behind it a total in version 8.
+        // Static data; detectors before it from version 6 on, a total after it in version 8.
         (1..self.version / 2).for_each(|_| self.u32(&mut body, 0));
         for kind in ["FrAdcData", "FrProcData", "FrSimData"] {
             let own: Vec<usize> = (0..channels.len()).filter(|i| channels[*i].kind == kind).collect();
@@ -285,7 +285,7 @@ impl Writer {
         }
         self.u64(&mut body, seek as u64);
         self.u32(&mut body, 0);
-        self.u32(&mut body, 0); // the place of the file's checksum: the structure's own comes before it
+        self.u32(&mut body, 0); // the position of the file's checksum: the structure's own comes before it
         let mut end = Out(self.structure(10, 0, &body));
         let at = end.0.len() - 8;
         let mut sum = Cksum::default();
@@ -348,7 +348,7 @@ fn differences(native: &[u8], word: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Blocks of seven differences, each value in as many bits as its block needs.
+/// Blocks of seven differences, each value in the block's number of bits.
 fn suppressed(native: &[u8], word: usize) -> Vec<u8> {
     let (bits, field) = (8 * word as u32, [4, 5, 6][word.ilog2() as usize - 1]);
     let mask = u64::MAX >> (64 - bits);

@@ -1,4 +1,4 @@
-//! The anchor: the object in a directory that says where header and footer are.
+//! The anchor: the object in a directory that locates header and footer.
 
 use icecore_grid::Result;
 use twox_hash::XxHash3_64;
@@ -7,7 +7,7 @@ use super::envelope::Link;
 use crate::cursor::{Cursor, corrupt, unsupported};
 use crate::object::header;
 
-/// Four versions and seven lengths, behind which their XXH3 stands.
+/// Four versions and seven lengths, followed by their XXH3.
 const LEN: usize = 64;
 
 pub(super) struct Anchor {

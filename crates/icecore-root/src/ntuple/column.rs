@@ -1,4 +1,4 @@
-//! Columns: how the elements of a field are stored.
+//! Columns: stored elements of a field.
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -81,7 +81,7 @@ impl ColumnType {
         TYPES.get(usize::from(code)).map(|(kind, _)| *kind)
     }
 
-    /// The type of a name of the specification.
+    /// The type with this name in the specification.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         TYPES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
@@ -161,12 +161,12 @@ pub struct Column {
     pub representation: u16,
     /// Index of the first element of a column that was added while entries were written.
     pub first_element: Option<u64>,
-    /// Least and largest value of a quantised column.
+    /// Minimum and maximum of a quantised column.
     pub range: Option<(f64, f64)>,
 }
 
 impl Column {
-    /// A column of `kind` by itself, as the codec of a page has it.
+    /// A single column of `kind`, for the codec of a page.
     pub fn new(kind: ColumnType, bits: u16, range: Option<(f64, f64)>) -> Result<Self> {
         if !kind.allows(bits) {
             return Err(Error::new(ErrorKind::Format, format!("{} with {bits} bits", kind.name()))
@@ -184,7 +184,7 @@ impl Column {
         const RANGE: u16 = 2;
         let (code, bits) = (cursor.u16_le()?, cursor.u16_le()?);
         let (field, flags, representation) = (cursor.u32_le()? as usize, cursor.u16_le()?, cursor.u16_le()?);
-        // A negative index: deferred, and suppressed where it begins.
+        // A negative index marks a deferred column, or a suppressed one at its start.
         let first = if flags & DEFERRED != 0 { Some(cursor.i64_le()?.unsigned_abs()) } else { None };
         let range = if flags & RANGE != 0 { Some((cursor.f64_le()?, cursor.f64_le()?)) } else { None };
         let kind = ColumnType::of(code).ok_or_else(|| unsupported(format!("column type {code:#x}")))?;

@@ -11,7 +11,7 @@ pub(super) const HEADER: u64 = 1;
 pub(super) const FOOTER: u64 = 2;
 pub(super) const PAGE_LIST: u64 = 3;
 
-/// Where an envelope lies, and its length once decoded.
+/// Location of an envelope, and its decoded length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Link {
     pub offset: u64,
@@ -53,7 +53,7 @@ pub(super) fn open(bytes: &[u8], kind: u64) -> Result<Cursor<'_>> {
     Ok(cursor)
 }
 
-/// A copy whose length and checksum are right, whatever its payload holds: fuzzing would not get beyond them.
+/// A copy with a correct length and checksum, for fuzzers, which would not get past these checks.
 pub(super) fn sealed(bytes: &[u8], header: Option<(usize, u64)>) -> Vec<u8> {
     let mut out = bytes.to_vec();
     if let Some((at, sum)) = header

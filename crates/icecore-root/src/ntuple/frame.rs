@@ -1,11 +1,11 @@
-//! Frames: records and lists that state their length, so that newer writers may add to them.
+//! Frames: records and lists with a stored length, so that newer writers can extend them.
 
 use icecore_grid::Result;
 
 use super::envelope::Link;
 use crate::cursor::{Cursor, corrupt, unsupported};
 
-/// A string behind a length of 4 bytes.
+/// A string after a length of 4 bytes.
 pub(super) fn string(cursor: &mut Cursor) -> Result<String> {
     let len = cursor.u32_le()? as usize;
     Ok(String::from_utf8_lossy(cursor.take(len)?).into_owned())
@@ -18,7 +18,8 @@ pub(super) fn record<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8]> {
     cursor.take(rest.ok_or_else(|| corrupt(format!("a record of {len} bytes")))?)
 }
 
-/// A list's items: `read` gets a cursor over the list's bytes; returns what it read and where the list's own trailer begins.
+/// Reads a list's items: `read` receives a cursor over the list's bytes. Returns its results and the start of the
+/// list's trailer.
 pub(super) fn list_of<'a, T>(
     cursor: &mut Cursor<'a>,
     mut read: impl FnMut(&mut Cursor<'a>) -> Result<T>,
@@ -27,7 +28,7 @@ pub(super) fn list_of<'a, T>(
     let rest = len.checked_neg().and_then(|len| usize::try_from(len).ok()).and_then(|len| len.checked_sub(8));
     let mut inner = Cursor::new(cursor.take(rest.ok_or_else(|| corrupt(format!("a list of {len} bytes")))?)?);
     let count = inner.u32_le()? as usize;
-    // Each item takes 8 bytes or more.
+    // Each item takes at least 8 bytes.
     if count > inner.left() / 8 {
         return Err(corrupt(format!("a list of {count} items in {} bytes", inner.left())));
     }
@@ -39,7 +40,7 @@ pub(super) fn list<'a, T>(cursor: &mut Cursor<'a>, read: impl FnMut(&mut Cursor<
     list_of(cursor, read).map(|(items, _)| items)
 }
 
-/// Feature flags: a set bit names a feature that readers must know. None is known.
+/// Feature flags: a set bit names a feature that readers must support. None is supported.
 pub(super) fn feature_flags(cursor: &mut Cursor) -> Result<()> {
     const MORE: u64 = 1 << 63;
     for word in 0.. {
@@ -70,7 +71,7 @@ pub(super) fn locator(cursor: &mut Cursor) -> Result<(u64, u64)> {
     }
 }
 
-/// A locator behind the decoded length.
+/// A locator after the decoded length.
 pub(super) fn link(cursor: &mut Cursor) -> Result<Link> {
     let len = cursor.u64_le()?;
     let (offset, stored) = locator(cursor)?;

@@ -33,7 +33,7 @@ pub struct NTuple {
     pub fields: Vec<Field>,
     /// Physical columns of header and schema extension; the index is the column's id.
     pub columns: Vec<Column>,
-    /// Columns of projected fields, which show another column.
+    /// Columns of projected fields, which are aliases of other columns.
     pub aliases: Vec<Alias>,
     pub clusters: Vec<Cluster>,
     /// The pages of all clusters; [`ColumnPages::pages`] is a range of it.
@@ -94,7 +94,7 @@ impl NTuple {
         }
     }
 
-    /// The columns of a field, by representation; each representation has as many columns.
+    /// The columns of a field, by representation; all representations have the same number of columns.
     pub fn columns_of(&self, field: usize) -> impl Iterator<Item = (usize, &Column)> {
         self.columns.iter().enumerate().filter(move |(_, column)| column.field == field)
     }
@@ -108,8 +108,8 @@ impl NTuple {
 
     /// Reads and decodes the elements of a column in a cluster.
     ///
-    /// Elements of a deferred column before its first page are zero. A suppressed column is `Unsupported` here: another
-    /// representation of its field has the values.
+    /// Elements of a deferred column before its first page are zero. A suppressed column is `Unsupported` here, because
+    /// another representation of its field has the values.
     pub fn read_column(&self, source: &dyn ByteSource, cluster: usize, column: usize) -> Result<Vec<u8>> {
         let kind =
             self.columns.get(column).ok_or_else(|| Error::new(ErrorKind::Invalid, format!("no column {column}")))?;
@@ -138,13 +138,13 @@ impl NTuple {
     }
 }
 
-/// Reads a header, a footer and a page list whose checksums are made right first.
+/// Reads a header, a footer and a page list after correcting their checksums.
 pub(crate) fn read_envelopes(parts: [&[u8]; 3]) -> Result<()> {
     let header = envelope::sealed(parts[0], None);
     let mut schema = schema::Schema::default();
     let names = read_header(&header, &mut schema)?;
     let sum = envelope::checksum(&header)?;
-    // Behind the envelope's head, and in a footer behind its flags, stands the header's checksum.
+    // The header's checksum follows the envelope's header, and in a footer its flags.
     let footer = envelope::sealed(parts[1], Some((16, sum)));
     let list = envelope::sealed(parts[2], Some((8, sum)));
     let groups = read_footer(&footer, sum, &mut schema);

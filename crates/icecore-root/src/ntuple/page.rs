@@ -8,13 +8,13 @@ use super::page_list::Page;
 use crate::compression::Expander;
 use crate::cursor::corrupt;
 
-/// Bytes of a page before compression; `None` beyond what memory can hold.
+/// Bytes of a page before compression; `None` if that exceeds the address space.
 #[must_use]
 pub fn packed_len(bits: u16, elements: usize) -> Option<usize> {
     Some(elements.checked_mul(usize::from(bits))?.div_ceil(8))
 }
 
-/// Rejects a page whose claimed elements no compression could have stored in its bytes.
+/// Rejects a page with more elements than any compression could store in its bytes.
 pub(super) fn plausible(column: &Column, page: &Page) -> Result<()> {
     let elements = usize::try_from(page.elements).ok();
     let packed = elements.and_then(|n| packed_len(column.bits, n)).filter(|n| *n <= i32::MAX as usize);
@@ -26,9 +26,9 @@ pub(super) fn plausible(column: &Column, page: &Page) -> Result<()> {
     }
 }
 
-/// Decodes a page into `out`, whose length says how many elements there are; native byte order.
+/// Decodes a page into `out`, whose length determines the number of elements; native byte order.
 ///
-/// `stored` ends with the checksum if `has_checksum`. Index columns decode to ends that count from the cluster's start.
+/// `stored` ends with the checksum if `has_checksum`. Index columns decode to ends relative to the cluster's start.
 pub fn decode_page(
     stored: &[u8],
     has_checksum: bool,
@@ -81,7 +81,7 @@ fn bits(packed: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Little-endian elements to native order.
+/// Converts little-endian elements to native order.
 fn swap(bytes: &[u8], size: usize, out: &mut [u8]) {
     for (from, to) in bytes.chunks_exact(size).zip(out.chunks_exact_mut(size)) {
         to.copy_from_slice(from);
@@ -131,7 +131,7 @@ macro_rules! unsplit {
     }};
 }
 
-/// Byte planes, and then what the type adds.
+/// Undoes the byte planes, and then the type's own encoding.
 fn split(bytes: &[u8], kind: ColumnType, out: &mut [u8]) {
     match kind.size() {
         2 => unsplit!(u16, bytes, kind, out),

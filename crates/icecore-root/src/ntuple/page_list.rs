@@ -21,12 +21,12 @@ pub struct Cluster {
 /// The pages of a column in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnPages {
-    /// Index of the first element in the whole column; `None` where the column is suppressed.
+    /// Index of the first element in the whole column; `None` if the column is suppressed.
     pub first_element: Option<u64>,
     /// Elements in the cluster.
     pub elements: u64,
     pub compression: u32,
-    /// Which of [`NTuple::pages`].
+    /// Range of [`NTuple::pages`].
     pub pages: Range<usize>,
 }
 
@@ -63,7 +63,7 @@ impl Group {
     }
 }
 
-/// Reads the page list of a group and puts its clusters into `out`.
+/// Reads the page list of a group and appends its clusters to `out`.
 pub(super) fn read(bytes: &[u8], header_sum: u64, group: &Group, out: &mut NTuple) -> Result<()> {
     let mut cursor = envelope::open(bytes, PAGE_LIST)?;
     let sum = cursor.u64_le()?;
@@ -111,7 +111,7 @@ fn column_pages(cursor: &mut Cursor, pages: &mut Vec<Page>) -> Result<ColumnPage
 }
 
 fn page(cursor: &mut Cursor) -> Result<Page> {
-    // A negative count says that a checksum follows the page.
+    // A negative count means that a checksum follows the page.
     let count = cursor.i32_le()?;
     let (offset, len) = locator(cursor)?;
     Ok(Page { elements: u64::from(count.unsigned_abs()), offset, len, has_checksum: count < 0 })

@@ -1,4 +1,4 @@
-//! Fields and columns, as header and schema extension describe them.
+//! Fields and columns, from header and schema extension.
 
 use icecore_grid::Result;
 
@@ -6,7 +6,7 @@ use super::column::Column;
 use super::frame::{list, record, string};
 use crate::cursor::{Cursor, Within, corrupt, unsupported};
 
-/// What a field is made of.
+/// Structure of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Plain,
@@ -30,11 +30,11 @@ pub struct Field {
     pub role: Role,
     /// Length of a fixed array.
     pub repetition: Option<u64>,
-    /// Id of the field that a projected field shows.
+    /// Id of the original of a projected field.
     pub source: Option<usize>,
 }
 
-/// A column that shows another one.
+/// An alias of another column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alias {
     pub column: usize,
@@ -49,7 +49,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Reads a schema description and puts it behind what is known.
+    /// Reads a schema description and appends it to the known one.
     pub fn read(&mut self, cursor: &mut Cursor) -> Result<()> {
         for bytes in list(cursor, record)? {
             let id = self.fields.len();
@@ -89,7 +89,7 @@ impl Schema {
     }
 }
 
-/// Fields within fields.
+/// Maximum nesting of fields.
 const MAX_DEPTH: usize = 128;
 
 fn path(fields: &[Field], id: usize) -> Result<String> {
@@ -123,7 +123,7 @@ fn field(cursor: &mut Cursor, id: usize) -> Result<Field> {
     };
     let repetition = if flags & REPETITIVE != 0 { Some(cursor.u64_le()?) } else { None };
     let source = if flags & PROJECTED != 0 { Some(cursor.u32_le()? as usize) } else { None };
-    // A field at the top names itself as its parent.
+    // A top-level field has itself as its parent.
     let parent = Some(parent).filter(|parent| *parent != id);
     Ok(Field { path: String::new(), name, type_name, type_alias, description, parent, role, repetition, source })
 }

@@ -1,4 +1,4 @@
-//! Pages and frames of our own making.
+//! Tests with generated pages and frames.
 
 use twox_hash::XxHash3_64;
 

@@ -2,17 +2,17 @@
 
 use icecore::grid::{Error, ErrorKind, Result};
 
-/// The rule, for messages.
+/// The rule for names, for messages.
 pub const NAME_RULE: &str = "a domain is /REPOSITORY, /DIRECTORY/REPOSITORY or /REPOSITORY@VERSION, where VERSION is a branch, tag, \
                              snapshot or time; a group's path may follow";
 
-/// A name, taken apart.
+/// A parsed name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Address {
-    /// The parts in front of the version; all parts where no version is given.
+    /// The parts before the version; all parts if there is no version.
     pub parts: Vec<String>,
     pub version: Option<String>,
-    /// The group's parts behind the version.
+    /// The group's parts after the version.
     pub group: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Address {
             match (address.version.is_some(), part.split_once('@')) {
                 (true, _) => address.group.push(part.to_owned()),
                 (false, None) => address.parts.push(part.to_owned()),
-                (false, Some(("", _) | (_, ""))) => return Err(bad("an '@' with nothing before or behind it")),
+                (false, Some(("", _) | (_, ""))) => return Err(bad("an '@' without text before or after it")),
                 (false, Some((repository, version))) => {
                     address.parts.push(repository.to_owned());
                     address.version = Some(version.to_owned());

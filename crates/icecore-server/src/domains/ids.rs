@@ -1,4 +1,5 @@
-//! Ids of objects, by the rule of `docs/design/0039-object-ids.md`: a function of the domain's name and the object's path.
+//! Ids of objects, as defined in `docs/design/0039-object-ids.md`: a function of the domain's name and the object's
+//! path.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -44,7 +45,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// `domain`: the name without the version, which ids do not depend on.
+    /// `domain`: the name without the version, because ids do not depend on it.
     pub fn new(domain: &str, tree: &Tree) -> Self {
         let first = hash(&["icecore domain", domain]);
         let mut ids = Self { ids: Vec::new(), numbers: HashMap::new() };
@@ -58,7 +59,7 @@ impl Ids {
                     _ => hash(&["icecore object", domain, &node.path, &salt.to_string()]),
                 };
                 let id = spelled(collection, first, last);
-                // Two paths of one hash, and a path with the hash of the root: the later one is hashed again.
+                // If two paths have the same hash, or a path has the root's, the later one is hashed again.
                 let is_root = number > 0 && last == rotated(first);
                 if !is_root && !ids.numbers.contains_key(&id) {
                     break id;
@@ -71,7 +72,7 @@ impl Ids {
         ids
     }
 
-    /// Of a domain whose objects carry their ids.
+    /// Ids of a domain whose objects have stored ids.
     pub fn stored(root: &str) -> Self {
         Self { ids: vec![root.to_owned()], numbers: HashMap::from([(root.to_owned(), 0)]) }
     }
@@ -85,13 +86,13 @@ impl Ids {
         self.ids.get(number).map_or("", String::as_str)
     }
 
-    /// The node of an id.
+    /// The node with this id.
     pub fn number(&self, id: &str) -> Option<usize> {
         self.numbers.get(id).copied()
     }
 }
 
-/// Checks the form of an id.
+/// Validates the form of an id.
 ///
 /// # Errors
 /// `invalid`.
@@ -108,12 +109,12 @@ pub(crate) fn unknown(id: &str) -> Error {
         .hint("follow the links from the root group of this domain")
 }
 
-/// A new root group's id. `random` decides it.
+/// The id of a new root group, derived from `random`.
 pub(crate) fn new_root(random: u64) -> String {
     spelled(Collection::Groups, random, rotated(random))
 }
 
-/// A new object's id in the domain of a root group.
+/// The id of a new object in the domain of a root group.
 pub(crate) fn new_id(collection: Collection, root: &str, random: u64) -> String {
     let hex: String = root.chars().skip(2).filter(|c| *c != '-').take(16).collect();
     let first = u64::from_str_radix(&hex, 16).unwrap_or_default();
@@ -136,7 +137,7 @@ fn hash(parts: &[&str]) -> u64 {
     digest.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
-/// Every hexadecimal digit moved on by eight: the second half of a root's id.
+/// Adds eight to every hexadecimal digit (modulo 16): the second half of a root's id.
 fn rotated(first: u64) -> u64 {
     first ^ 0x8888_8888_8888_8888
 }
@@ -150,7 +151,7 @@ fn spelled(collection: Collection, first: u64, last: u64) -> String {
     id
 }
 
-/// Does a text have the form of an object's id?
+/// Whether a text has the form of an object's id.
 pub(crate) fn is_id(text: &str) -> bool {
     let mut parts = text.split('-');
     matches!(parts.next(), Some("g" | "d" | "t"))

@@ -1,5 +1,5 @@
-//! Domains: what a request's `domain` names. `mounts` says what is served where, `address` takes a name apart, `open` keeps
-//! versions open, `ids` gives objects their ids.
+//! Domains, named by a request's `domain`. `mounts` lists served repositories, `address` parses a name, `open` caches
+//! open versions, `ids` computes ids of objects.
 
 mod address;
 pub(crate) mod ids;

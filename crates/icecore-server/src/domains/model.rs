@@ -1,4 +1,4 @@
-//! The objects of a domain as HDF5 has them: ids, links of all classes, typed attributes, committed types.
+//! HDF5 objects of a domain: ids, links of all classes, typed attributes, committed types.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::ids::{self, Collection};
 
-/// The group that holds objects without a place in the tree of links.
+/// The group for objects without a path in the tree of links.
 pub(crate) const UNPLACED: &str = "/__hdf5__";
 
-/// What an answer holds beside an object's own metadata.
+/// Parts of a response beyond an object's own metadata.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Include {
     pub attributes: bool,
@@ -36,9 +36,9 @@ pub(crate) struct Object {
     pub attributes: Map<String, Value>,
     /// Links by title, in the order of creation.
     pub links: Map<String, Value>,
-    /// The node that stores it; none before the first commit or value.
+    /// The node that stores it; None before the first commit or value.
     pub path: Option<String>,
-    /// Whether the node says what it is; else it is read as any Zarr node.
+    /// Whether the node has a stored HDF5 description; otherwise it is read like any Zarr node.
     pub marked: bool,
 }
 
@@ -81,7 +81,7 @@ impl Object {
     }
 }
 
-/// All objects of a domain at one moment. Cheap to clone.
+/// All objects of a domain at one time. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub root: String,
@@ -115,7 +115,7 @@ impl Model {
         self.objects.get_mut(id).map(Arc::make_mut)
     }
 
-    /// An object of a collection by its id.
+    /// The object of a collection with this id.
     ///
     /// # Errors
     /// `invalid` for a malformed id, `not-found`.
@@ -132,15 +132,16 @@ impl Model {
         self.objects().filter(|object| object.collection == collection).count()
     }
 
-    /// Groups with a hard link to an object, and its title.
+    /// Groups with a hard link to an object, and its title, in the order in which the links were created.
     pub fn parents(&self, id: &str) -> Vec<(String, String)> {
-        let mut found: Vec<(String, String)> = Vec::new();
+        let mut found: Vec<(f64, &str, &str)> = Vec::new();
         for group in self.objects() {
             let to = group.links.iter().filter(|(_, link)| link.get("id").and_then(Value::as_str) == Some(id));
-            found.extend(to.map(|(title, _)| (group.id.clone(), title.clone())));
+            let created = |link: &Value| link.get("created").and_then(Value::as_f64).unwrap_or(0.0);
+            found.extend(to.map(|(title, link)| (created(link), group.id.as_str(), title.as_str())));
         }
-        found.sort();
-        found
+        found.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
+        found.into_iter().map(|(_, group, title)| (group.to_owned(), title.to_owned())).collect()
     }
 
     pub fn is_linked(&self, id: &str) -> bool {

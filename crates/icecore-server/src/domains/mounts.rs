@@ -9,7 +9,7 @@ use icecore::grid::{Error, ErrorKind, Result};
 use super::address::{Address, NAME_RULE};
 use crate::config::Served;
 
-/// One served thing, below the parts of its name.
+/// One mount, with the parts of its name.
 #[derive(Clone, Debug)]
 struct Mount {
     parts: Vec<String>,
@@ -32,10 +32,10 @@ pub(crate) struct Mounts(Vec<Mount>, bool);
 /// Endings of the names of files that directories show.
 const SUFFIXES: [&str; 8] = ["h5", "hdf5", "hdf", "he5", "nc", "nc4", "gwf", "root"];
 
-/// What a name names.
+/// The object of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
-    /// A repository, its served name, and the group's path in it (`/` for all of it).
+    /// A repository, its served name, and the group's path in it (`/` for the whole repository).
     Repository {
         name: String,
         storage: Storage,
@@ -63,9 +63,8 @@ impl Mounts {
     /// `not-found` for a path that does not exist, `exists` for two things of one name, `invalid` when nothing is served.
     pub fn new(served: &[Served], has_files: bool) -> Result<Self> {
         if served.is_empty() {
-            return Err(
-                Error::new(ErrorKind::Invalid, "nothing to serve").hint("name a repository, or a directory of them")
-            );
+            return Err(Error::new(ErrorKind::Invalid, "no repository to serve")
+                .hint("name a repository, or a directory of them"));
         }
         let mut mounts: Vec<Mount> = Vec::new();
         for each in served {
@@ -76,13 +75,13 @@ impl Mounts {
             }
             mounts.push(mount);
         }
-        // The longest name that matches wins.
+        // The longest matching name wins.
         mounts.sort_by_key(|mount| std::cmp::Reverse(mount.parts.len()));
         Ok(Self(mounts, has_files))
     }
 
     /// # Errors
-    /// `not-found`, with the names that exist beside it.
+    /// `not-found`, listing the existing names next to it.
     pub fn find(&self, address: &Address) -> Result<Found> {
         let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
         let Some(mount) = mount else {
@@ -100,7 +99,7 @@ impl Mounts {
         }
     }
 
-    /// The directory of a served directory's member, which need not exist.
+    /// The path of a member of a served directory, which need not exist.
     pub fn place(&self, address: &Address) -> Result<(PathBuf, Storage)> {
         let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
         let rest = mount.and_then(|mount| address.parts.get(mount.parts.len()..)).unwrap_or_default();
@@ -110,7 +109,7 @@ impl Mounts {
                 ErrorKind::Permission,
                 format!("/{} is not in a served directory", address.parts.join("/")),
             )
-            .hint("domains are made in directories that are served"));
+            .hint("domains can be created only in served directories"));
         };
         if rest.iter().any(|part| part.starts_with('.')) || address.version.is_some() {
             return Err(Error::new(ErrorKind::Invalid, format!("the name /{}", address.parts.join("/")))
@@ -157,7 +156,7 @@ impl Mounts {
         }
     }
 
-    /// The members of a folder: in a served directory, and names of other served things.
+    /// The members of a folder: of a served directory, and the names of other mounts.
     fn members(&self, parts: &[String]) -> Result<Vec<Entry>> {
         let mut members = BTreeMap::new();
         for mount in &self.0 {

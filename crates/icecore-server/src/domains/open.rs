@@ -1,4 +1,4 @@
-//! Open domains: one version of a repository each, looked up again when it may have moved on.
+//! Open domains: one version of a repository each, looked up again when it may be outdated.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,24 +19,24 @@ use crate::delegate::{Delegate, Located};
 
 /// An open version of a repository.
 pub(crate) struct Domain {
-    /// As it was asked for, version included.
+    /// The requested name, including the version.
     pub name: String,
     pub session: Session,
     pub ids: Ids,
     /// The time of the commit, in seconds since 1970.
     pub time: f64,
-    /// What answers are tagged with: the snapshot, or a state before the next commit.
+    /// Basis of entity tags: the snapshot, or a state before the next commit.
     pub tag: String,
-    /// Whether its root says that objects carry ids and links.
+    /// Whether the root group records that objects have stored ids and links.
     pub is_marked: bool,
-    /// Its objects as HDF5 has them, where it is marked or writable.
+    /// Its HDF5 objects, if it is marked or writable.
     pub model: OnceLock<Arc<Model>>,
-    /// All objects as JSON: made once, on demand.
+    /// All objects as JSON, made on first demand.
     pub objects: OnceLock<Bytes>,
 }
 
 impl Domain {
-    /// The number of an object, from an id of this collection.
+    /// The number of the object with this id in the collection.
     ///
     /// # Errors
     /// `invalid` for a malformed id, `not-found` for one of another domain.
@@ -83,17 +83,17 @@ impl Domains {
         Self { mounts, delegate, open: Mutex::default(), capacity: limits.domains.max(1), fresh: limits.fresh }
     }
 
-    /// A domain that is open and was looked up a moment ago. Never waits.
+    /// A domain that is open and was looked up recently. Never waits.
     pub fn known(&self, name: &str) -> Option<Arc<Domain>> {
         let slot = lock(&self.open).get(name).map(|(slot, _)| Arc::clone(slot))?;
         let state = slot.domain.try_lock().ok()?;
         state.as_ref().filter(|open| open.looked.elapsed() < self.fresh).map(|open| Arc::clone(&open.domain))
     }
 
-    /// Opens a domain, or looks up whether its version has moved on. Blocks.
+    /// Opens a domain, or looks up whether its version is still current. Blocks.
     ///
     /// # Errors
-    /// `invalid`, `not-found` (also for a folder); what opening a repository raises.
+    /// `invalid`, `not-found` (also for a folder); the errors of opening a repository.
     pub fn open(&self, name: &str) -> Result<Arc<Domain>> {
         Ok(self.opened(name)?.0)
     }
@@ -127,7 +127,7 @@ impl Domains {
                 Ok((domain, place))
             }
             Err(error) => {
-                // Names that lead nowhere take no room.
+                // Names that do not exist are not cached.
                 lock(&self.open).remove(name);
                 Err(error)
             }
@@ -187,7 +187,7 @@ impl Domains {
         }
     }
 
-    /// What a name names.
+    /// The object of a name.
     ///
     /// # Errors
     /// `not-found`.
@@ -254,7 +254,7 @@ fn made(name: &str, address: &Address, place: &Place) -> Result<Domain> {
 /// A version of a repository as a domain.
 ///
 /// # Errors
-/// What reading the repository raises.
+/// The errors of reading the repository.
 pub(crate) fn domain(name: &str, unversioned: &str, session: Session) -> Result<Domain> {
     let ids = Ids::new(unversioned, session.tree());
     let time = session.commit()?.time_us as f64 / 1e6;
@@ -265,7 +265,7 @@ pub(crate) fn domain(name: &str, unversioned: &str, session: Session) -> Result<
     Ok(Domain { name: name.to_owned(), session, ids, time, tag, is_marked, model, objects })
 }
 
-/// The domain at its branch's head, where that is another version by now.
+/// The domain at its branch's head, if the head has moved.
 fn moved(domain: &Domain, version: Option<&str>) -> Result<Option<Domain>> {
     let session = domain.session.at(version)?;
     if session.snapshot_id() == domain.session.snapshot_id() {

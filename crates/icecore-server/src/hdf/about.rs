@@ -1,4 +1,4 @@
-//! What the service is.
+//! Information about the service.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::params::Params;
 
-/// The version of HSDS whose API this is; clients look at it.
+/// The HSDS version whose API is implemented; clients check it.
 const HSDS: &str = "1.0.2";
 
 fn about(app: &App, caller: &Caller) -> Value {
@@ -33,7 +33,7 @@ pub(super) async fn get(State(app): State<App>, params: Params) -> Response {
     plain(about(&app, params.caller()).to_string())
 }
 
-/// The same, with what a monitor asks a node for.
+/// The same, with the fields that monitors request.
 pub(super) async fn info(State(app): State<App>, params: Params) -> Response {
     let mut body = about(&app, params.caller());
     body["node"] = json!({"id": "icecore", "type": "sn", "state": "READY", "start_time": app.started as u64});

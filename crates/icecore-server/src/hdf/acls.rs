@@ -1,4 +1,4 @@
-//! Access control lists of domains and folders, read and set.
+//! Read and set access control lists of domains and folders.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};

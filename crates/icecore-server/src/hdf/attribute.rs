@@ -1,4 +1,4 @@
-//! Attributes of an object, all or by name.
+//! Read an object's attributes, all or by name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Attributes of a node as HDF5 has them: a type, a shape and a value, from JSON and the dtypes that are kept beside it.
+//! HDF5 attributes of a node: a type, a shape and a value, from JSON and the stored dtypes beside it.
 
 use serde_json::{Map, Value, json};
 
@@ -14,13 +14,13 @@ pub(crate) struct Attribute {
 }
 
 impl Attribute {
-    /// The attribute as an object holds it.
+    /// The attribute in the form of a model object.
     pub fn json(&self, time: f64) -> Value {
         json!({"type": self.kind, "shape": self.shape, "value": self.value, "created": time})
     }
 }
 
-/// What icecore keeps beside a node's attributes.
+/// icecore's records beside a node's attributes.
 pub(crate) fn own(document: &Map<String, Value>) -> Map<String, Value> {
     let kept = document.get("attributes").and_then(|attributes| attributes.get("icecore"));
     kept.and_then(Value::as_object).cloned().unwrap_or_default()
@@ -73,7 +73,7 @@ fn attribute(value: &Value, dtype: Option<&str>) -> Attribute {
             let big = dtype.is_some_and(|dtype| dtype.starts_with('>'));
             Attribute { kind: h5(kind).json(big), shape: space(&shape), value: value.clone() }
         }
-        // Lists of unlike things, dictionaries, null: as the text of their JSON.
+        // Mixed lists, dictionaries and null become the text of their JSON.
         _ => Attribute { kind: H5Type::Text.json(false), shape: space(&[]), value: Value::from(value.to_string()) },
     }
 }
@@ -108,7 +108,7 @@ fn scalar(dtype: &str) -> Option<Scalar> {
     }
 }
 
-/// The lengths of nested lists that are all alike; `None` where they are not. A complex number is a pair.
+/// The shape of nested lists with equal lengths; `None` if lengths differ. A complex number is a pair.
 fn shape(value: &Value, complex: bool) -> Option<Vec<u64>> {
     if complex && value.as_array().is_some_and(|pair| pair.len() == 2 && !pair.iter().any(Value::is_array)) {
         return Some(Vec::new());
@@ -127,7 +127,7 @@ fn shape(value: &Value, complex: bool) -> Option<Vec<u64>> {
     Some(dims)
 }
 
-/// Whether `holds` is true of all values `depth` lists down.
+/// Whether `holds` is true for all values at list depth `depth`.
 fn leaves(value: &Value, depth: usize, holds: &dyn Fn(&Value) -> bool) -> bool {
     match (depth, value.as_array()) {
         (0, _) => holds(value),
@@ -164,7 +164,7 @@ fn guess(value: &Value, depth: usize) -> Option<Scalar> {
     [Scalar::Text, Scalar::Bool].into_iter().find(|kind| all(*kind))
 }
 
-/// `_FillValue` in the form that Zarr attributes have for it: base64 of a float64 for floats.
+/// `_FillValue` in the encoding of Zarr attributes: base64 of a float64 for floats.
 fn fill(value: &Value, element: &H5Type) -> Option<Attribute> {
     let (H5Type::Float { .. }, Some(text)) = (element, value.as_str()) else {
         let numeric = matches!(element, H5Type::Integer { .. } | H5Type::Float { .. }) && value.is_number();
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(found(json!({"a": u64::MAX}), "a").kind["base"], "H5T_STD_U64LE");
         assert_eq!(found(json!({"a": true}), "a").kind["class"], "H5T_ENUM");
         assert_eq!(found(json!({"a": ["x", "y"]}), "a").shape["dims"], json!([2]));
-        // A dtype that the value has outgrown is not believed.
+        // A recorded dtype that can't hold the value is ignored.
         assert_eq!(
             found(json!({"a": 300, "icecore": {"attr_types": {"a": "|u1"}}}), "a").kind["base"],
             "H5T_STD_I64LE"

@@ -1,4 +1,4 @@
-//! Answers whose body is a value: binary or JSON.
+//! Responses whose body is a value: binary or JSON.
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};

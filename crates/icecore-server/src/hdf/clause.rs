@@ -1,16 +1,16 @@
-//! A query in HSDS's grammar as a where-clause.
+//! Convert a query in HSDS's grammar to a where-clause.
 
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore_where::ColumnType;
 
-/// The longest query that is read, in characters.
+/// Maximum length of a query, in characters.
 const LONGEST: usize = 64 << 10;
 
-/// Rewrites a query: `field("x")` and names become quoted names, `==`, `&`, `|`, `~` words, `b'…'` and bare values texts,
-/// `.isin(…)`, `.is_null()` and `.is_valid()` their SQL forms.
+/// Rewrites a query: `field("x")` and names become quoted names; `==`, `&`, `|`, `~` become words; `b'…'` and bare
+/// values become strings; `.isin(…)`, `.is_null()` and `.is_valid()` become their SQL forms.
 ///
 /// # Errors
-/// `invalid`, with the place of what cannot be read.
+/// `invalid`, with the position of the first invalid part.
 pub(super) fn where_clause(query: &str, columns: &[ColumnType]) -> Result<String> {
     let text: Vec<char> = query.chars().collect();
     if text.len() > LONGEST {
@@ -125,7 +125,7 @@ impl Reader<'_> {
             keyword @ ("and" | "or" | "not" | "in" | "true" | "false") => {
                 self.out.push_str(&format!(" {keyword} "));
             }
-            // A name of a column, or a value without quotes.
+            // The name of a column, or a value without quotes.
             _ if self.columns.iter().any(|column| column.name == word) => self.name(&word),
             _ if self.behind_operator() => self.literal(&word),
             _ => self.name(&word),
@@ -148,7 +148,7 @@ impl Reader<'_> {
         self.peek(0)
     }
 
-    /// Is this where a value stands: behind a comparison, or in a list?
+    /// Whether a value is expected here: after a comparison, or in a list.
     fn behind_operator(&self) -> bool {
         let before = self.out.trim_end();
         before.ends_with(['=', '<', '>', ','])

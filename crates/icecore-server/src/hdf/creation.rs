@@ -1,4 +1,4 @@
-//! New datasets: what a request says about one, and the Zarr document of its array.
+//! New datasets: parse the request, and make the Zarr document of the array.
 
 use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
@@ -8,16 +8,16 @@ use super::types::H5Type;
 use super::types_parse::{data_type, parse, spelled};
 use crate::base64::{base64, unbase64};
 
-/// Bytes that a chunk aims at, where the client leaves its shape open.
+/// Target bytes of a chunk, if the client does not choose its shape.
 const CHUNK: u64 = 1 << 20;
-/// Bytes that a client's chunks may have.
+/// Maximum bytes of a client's chunks.
 const LARGEST: u64 = 1 << 30;
 
 fn bad(what: impl std::fmt::Display, hint: &str) -> Error {
     Error::new(ErrorKind::Invalid, what.to_string()).hint(hint)
 }
 
-/// `type`, `shape` and `creationProperties` of a new dataset. `kind` is its type, committed ones looked up.
+/// `type`, `shape` and `creationProperties` of a new dataset. `kind` is its type, with committed types resolved.
 ///
 /// # Errors
 /// `invalid`, `unsupported`.
@@ -66,7 +66,7 @@ fn lengths(value: &Value, name: &str) -> Result<Vec<u64>> {
         .ok_or_else(|| bad(format!("{name} {value}"), "a list of lengths, 0 or more, for at most 32 axes"))
 }
 
-/// A dataspace as a request gives it: a list of lengths, a name of a class, or an object.
+/// Parses a dataspace: a list of lengths, the name of a class, or an object.
 ///
 /// # Errors
 /// `invalid`.
@@ -104,7 +104,7 @@ pub(crate) fn shape(body: &Map<String, Value>) -> Result<Value> {
     Ok(shape)
 }
 
-/// The layout with the lengths of chunks.
+/// The layout with the chunk shape.
 fn layout(given: Option<&Value>, dims: &[u64], shape: &Value, size: u64) -> Result<Value> {
     let class = given.and_then(|layout| layout.get("class")).and_then(Value::as_str).unwrap_or("H5D_CHUNKED");
     let is_fixed = shape
@@ -206,7 +206,7 @@ fn filter(given: &Value) -> Result<Value> {
     Ok(out.into())
 }
 
-/// The fill value's bytes as they are sent; none without one.
+/// The fill value's bytes in the API's encoding; None without one.
 fn fill(properties: &Map<String, Value>, h5: &H5Type) -> Result<Option<Vec<u8>>> {
     let Some(value) = properties.get("fillValue").filter(|value| !value.is_null()) else { return Ok(None) };
     let encoded = properties.get("fillValue_encoding").and_then(Value::as_str) == Some("base64");
@@ -267,7 +267,7 @@ fn fill_value(fill: Option<incoming::Elements>, h5: &H5Type) -> Value {
             let value = super::text::integer(&bytes, *size, *signed);
             i64::try_from(value).map_or_else(|_| json!(u64::try_from(value).unwrap_or_default()), |value| json!(value))
         }
-        // Every bit counts: NaN with its payload, too.
+        // Every bit counts, including the payload of NaN.
         H5Type::Float { size } => json!(hex(&bytes, *size)),
         H5Type::Complex { size } => {
             let (real, imaginary) = bytes.split_at((*size).min(bytes.len()));

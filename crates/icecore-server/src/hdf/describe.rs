@@ -1,4 +1,4 @@
-//! A Zarr node's metadata as JSON of an HDF5 object.
+//! Describe a Zarr node as an HDF5 object in JSON.
 
 use icecore::session::Node;
 use serde_json::{Map, Value, json};
@@ -8,10 +8,10 @@ use super::translate::Dataset;
 use crate::domains::{Domain, Include};
 use crate::error::{Answer, Failure};
 
-/// The node of a number.
+/// The node with this number.
 pub(super) fn node(domain: &Domain, number: usize) -> Answer<&Node> {
     let found = domain.session.tree().node(number);
-    found.ok_or_else(|| Failure::missing("the object is gone", "open the domain again"))
+    found.ok_or_else(|| Failure::missing("the object has been deleted", "open the domain again"))
 }
 
 /// An object as JSON.
@@ -34,7 +34,7 @@ pub(super) fn described(domain: &Domain, number: usize, include: Include) -> Ans
                 set("creationProperties", properties);
                 dataset.attributes()
             }
-            // One array that cannot be read must not take the others along: it is there, without elements.
+            // An array that cannot be read must not hide the others: it is listed without elements.
             Err(error) => {
                 set("type", json!({"class": "H5T_INTEGER", "base": "H5T_STD_I8LE"}));
                 set("shape", json!({"class": "H5S_NULL"}));

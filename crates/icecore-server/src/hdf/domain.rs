@@ -1,4 +1,4 @@
-//! A domain: its root, and with `getobjs` every object in it, so that one request opens a granule.
+//! Metadata of a domain: its root, and with `getobjs` every object in it, so that one request opens a granule.
 
 use std::sync::Arc;
 
@@ -112,12 +112,12 @@ fn objects(domain: &Domain) -> Answer<Value> {
     Ok(objects.into())
 }
 
-/// Counts of objects, chunks and bytes, as `hsinfo` and `hsstat` show them.
+/// Counts of objects, chunks and bytes, for `hsinfo` and `hsstat`.
 fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
     let nodes = domain.session.tree().nodes();
     let datasets = nodes.iter().filter(|node| node.is_array).count();
     let mut metadata = 0_u64;
-    // Stored in the repository, and in linked files: chunks and bytes.
+    // Chunks and bytes in the repository, and in linked files.
     let mut stored = [(0_u64, 0_u64); 2];
     for node in nodes {
         metadata += domain.session.stored_bytes(node);

@@ -1,4 +1,4 @@
-//! Attributes: set and removed.
+//! Set and remove attributes.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
@@ -16,7 +16,7 @@ use crate::live::State;
 use crate::params::Params;
 use crate::unique::now;
 
-/// An attribute as it is kept: `{type, shape, value, created}`.
+/// An attribute in its stored form: `{type, shape, value, created}`.
 fn attribute(state: &State, given: &Value) -> Answer<Value> {
     let Some(body) = given.as_object() else {
         return Err(Failure::invalid(
@@ -55,7 +55,7 @@ fn attribute(state: &State, given: &Value) -> Answer<Value> {
     Ok(out)
 }
 
-/// The value of elements that were not given: zeros.
+/// The default value of elements: zeros.
 fn nothing(h5: &H5Type, dims: &[u64]) -> Value {
     let mut bytes = Vec::new();
     (0..dims.iter().product::<u64>()).for_each(|_| incoming::nothing(h5, &mut bytes));
@@ -108,7 +108,7 @@ pub(super) async fn put(
     Ok(if is_new { reply::created(&body) } else { reply::plain(body.to_string()) })
 }
 
-/// Attributes of one object, or of several: `{"attributes": {…}}`, `{"obj_ids": {ID: {"attributes": {…}}}}`.
+/// Sets attributes of one object, or of several: `{"attributes": {…}}`, `{"obj_ids": {ID: {"attributes": {…}}}}`.
 pub(super) async fn put_all(
     Extract(app): Extract<App>,
     Path((kind, id)): Path<(String, String)>,
@@ -118,7 +118,7 @@ pub(super) async fn put_all(
     collection(&kind)?;
     edited(app, params, "update", move |state, params| {
         let body = reply::object_body(&body)?;
-        // A list of objects is the form that replaces: its client keeps all attributes itself.
+        // A list of objects replaces existing attributes: its client keeps all attributes itself.
         let replaces = params.flag("replace") || body.contains_key("obj_ids");
         let objects = match body.get("obj_ids").and_then(Value::as_object) {
             Some(objects) => objects.clone(),

@@ -1,4 +1,4 @@
-//! Domains and folders: made, flushed, removed.
+//! Create, flush and remove domains and folders.
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -23,7 +23,7 @@ fn flag(params: &Params, body: &Map<String, Value>, name: &str) -> bool {
     params.flag(name) || body.get(name).is_some_and(set)
 }
 
-/// Makes a domain or folder; with `flush`, commits one.
+/// Creates a domain or folder; with `flush`, commits a domain's changes.
 pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> Answer {
     app.writable()?;
     let shared = App::clone(&app);
@@ -35,7 +35,7 @@ pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> 
         let name = params.domain();
         let address = Address::parse(name)?;
         if address.parts.is_empty() {
-            return Err(Failure::invalid("the domain / is there already", "name the new domain: ?domain=/NAME"));
+            return Err(Failure::invalid("the domain / exists already", "name the new domain: ?domain=/NAME"));
         }
         if shared.domains.find(&address).is_ok() {
             let message = format!("{name} exists already");
@@ -64,7 +64,7 @@ fn flush(app: &Shared, params: &Params) -> Answer {
 }
 
 fn folder(path: &std::path::Path, owner: &str) -> Answer {
-    std::fs::create_dir(path).map_err(|e| Error::new(ErrorKind::Io, format!("the folder cannot be made: {e}")))?;
+    std::fs::create_dir(path).map_err(|e| Error::new(ErrorKind::Io, format!("cannot create the folder: {e}")))?;
     let record = folder_record::Record::new(owner);
     record.store(path)?;
     Ok(reply::created(&record.json()))

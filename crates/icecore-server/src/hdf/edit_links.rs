@@ -1,4 +1,4 @@
-//! Links: made and removed.
+//! Create and remove links.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
@@ -10,13 +10,13 @@ use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 
-/// A link as a request gives it.
+/// Parses a link of a request.
 pub(super) fn link(given: &Value) -> Answer<Value> {
     let text = |name: &str| given.get(name).and_then(Value::as_str);
     let mut link = match (text("id"), text("h5path"), text("h5domain").or_else(|| text("file"))) {
         (Some(id), _, _) => json!({"class": "H5L_TYPE_HARD", "id": id}),
         (None, Some(path), None) => json!({"class": "H5L_TYPE_SOFT", "h5path": path}),
-        // Clients of one generation read `file`, those of another `h5domain`.
+        // Older clients read `file`, newer ones `h5domain`.
         (None, Some(path), Some(file)) => {
             json!({"class": "H5L_TYPE_EXTERNAL", "h5path": path, "file": file, "h5domain": file})
         }
@@ -30,7 +30,7 @@ pub(super) fn link(given: &Value) -> Answer<Value> {
     Ok(link)
 }
 
-/// Links of one group, or of several: `{"links": {…}}`, `{"grp_ids": {ID: {"links": {…}}}}`.
+/// Creates links of one group, or of several: `{"links": {…}}`, `{"grp_ids": {ID: {"links": {…}}}}`.
 pub(super) async fn put_all(Extract(app): Extract<App>, Path(id): Path<String>, params: Params, body: Bytes) -> Answer {
     edited(app, params, "create", move |state, _| {
         let body = reply::object_body(&body)?;

@@ -1,4 +1,4 @@
-//! Groups, datasets and committed types: made and deleted.
+//! Create and delete groups, datasets and committed types.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
@@ -13,7 +13,7 @@ use crate::live::{Places, State};
 use crate::params::Params;
 use icecore::session::Picks;
 
-/// Runs a change of the request's domain, where its user may make it.
+/// Runs a change of the request's domain, if its user is permitted.
 pub(super) async fn edited<T: Send + 'static>(
     app: App,
     params: Params,
@@ -37,7 +37,7 @@ fn kind_of(uri: &Uri) -> Answer<Collection> {
     collection(uri.path().split('/').nth(1).unwrap_or_default())
 }
 
-/// Makes one object, or all of a list.
+/// Creates one object, or all objects of a list.
 pub(super) async fn post(Extract(app): Extract<App>, uri: Uri, params: Params, body: Bytes) -> Answer {
     let kind = kind_of(&uri)?;
     let made = edited(app, params, "create", move |state, _| {
@@ -113,7 +113,7 @@ fn properties(body: &Map<String, Value>) -> Map<String, Value> {
     properties.map(|value| Map::from_iter([("creationProperties".to_owned(), value)])).unwrap_or_default()
 }
 
-/// A type; a committed one is looked up, and its id kept.
+/// A type; a committed type is resolved and its id kept.
 pub(super) fn resolved(state: &State, kind: &Value) -> Answer<Value> {
     let id = match kind {
         Value::String(text) => Some(text.trim_start_matches("/").trim_start_matches("datatypes/")),

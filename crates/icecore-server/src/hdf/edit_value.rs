@@ -1,4 +1,4 @@
-//! Elements that are written: bytes or JSON, to a selection, to points, behind the end, or where a query is true.
+//! Write elements: bytes or JSON, to a selection, to points, after the end, or where a query is true.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
@@ -18,7 +18,7 @@ use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
 use crate::params::Params;
 
-/// What a request writes.
+/// Destination of a write request.
 struct Sent {
     json: Map<String, Value>,
     bytes: Option<Vec<u8>>,
@@ -63,7 +63,7 @@ pub(super) async fn put(
     .map(|body| reply::plain(body.to_string()))
 }
 
-/// The dataset that is written to.
+/// The dataset to write to.
 struct Target {
     id: String,
     path: String,
@@ -92,7 +92,7 @@ impl Target {
         Ok(Self { id: id.to_owned(), path, dims: view.meta().shape.clone(), h5: parsed.h5, big: parsed.big })
     }
 
-    /// The type of the elements that are sent: with `fields`, records of these alone.
+    /// The type of the sent elements: with `fields`, records of these fields only.
     fn sent_type(&self, fields: Option<&str>) -> Answer<(H5Type, Vec<usize>)> {
         let inner = match &self.h5 {
             H5Type::Sent(inner) => inner,
@@ -133,7 +133,7 @@ impl Target {
     }
 }
 
-/// Levels of lists above single elements.
+/// List depth of single elements.
 fn depth(value: &Value, h5: &H5Type) -> usize {
     let mut levels = 0_usize;
     let mut at = value;
@@ -309,7 +309,7 @@ fn mixed(
     Ok(out)
 }
 
-/// Writes fields of the records for which a query is true.
+/// Writes fields of the records that match a query.
 fn updated(state: &mut State, target: &Target, sent: &Sent, clause: &str, params: &Params) -> Answer<Value> {
     let H5Type::Compound(all) = &target.h5 else {
         return Err(Failure::invalid("a query writes to records only", "write a selection of this dataset"));

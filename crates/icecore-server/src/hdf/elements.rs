@@ -1,4 +1,4 @@
-//! Elements as JSON, at their places in nested lists.
+//! Elements as JSON, as items of nested lists.
 
 use icecore::grid::Result;
 use icecore::session::Values;
@@ -7,7 +7,7 @@ use super::nest::Nest;
 use super::select::Reading;
 use super::text;
 
-/// Elements at their places in nested lists.
+/// Writer of elements as items of nested lists.
 pub(super) fn elements(reading: &Reading, values: &Values, nest: &mut Nest, out: &mut String) -> Result<()> {
     let h5 = reading.h5();
     for element in values.bytes.chunks_exact(h5.size().max(1)) {

@@ -1,4 +1,4 @@
-//! What is known of a folder beside its name: owner and access control lists, in a hidden file.
+//! Owner and access control lists of a folder, in a hidden file.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ impl Record {
         Self { owner: owner.to_owned(), created: now(), acls: Map::from_iter([(owner.to_owned(), full())]) }
     }
 
-    /// The record of a directory; an empty one where it has none.
+    /// The record of a directory; empty if there is none.
     pub fn load(path: &Path) -> Self {
         let text = std::fs::read(path.join(FILE)).ok();
         let json: Option<Value> = text.and_then(|text| serde_json::from_slice(&text).ok());
@@ -58,7 +58,7 @@ pub(super) fn check(path: &Path, caller: &Caller, action: &str, name: &str) -> A
     }
 }
 
-/// The same for the folder above.
+/// The same for the parent folder.
 pub(super) fn check_above(path: &Path, caller: &Caller, action: &str, name: &str) -> Answer<()> {
     path.parent().map_or(Ok(()), |above| check(above, caller, action, name))
 }

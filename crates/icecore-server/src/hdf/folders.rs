@@ -13,7 +13,7 @@ use crate::domains::Entry;
 use crate::error::Answer;
 use crate::params::Params;
 
-/// The members of a folder; of a repository: itself.
+/// The members of a folder; for a repository, the repository itself.
 pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Response> {
     let shared = Arc::clone(&app);
     app.blocking(move || {
@@ -44,7 +44,7 @@ fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> An
     }
     let mut item = json!({"name": name, "class": "domain", "owner": "icecore"});
     if verbose {
-        // One repository that cannot be opened must not hide the others.
+        // A repository that cannot be opened must not hide the others.
         match app.domains.open(name) {
             Ok(domain) => {
                 let model = model(&domain)?;

@@ -1,4 +1,4 @@
-//! Objects that requests name: Zarr nodes, or objects that say what they are.
+//! Objects of requests: Zarr nodes, or objects with a stored HDF5 description.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::translate::Dataset;
 use crate::domains::{Collection, Domain, Include, Model, Object};
 use crate::error::Answer;
 
-/// The model of a domain whose objects carry ids; none for one that is read as plain Zarr.
+/// The model of a domain whose objects have stored ids; None for one that is read as plain Zarr.
 pub(crate) fn model(domain: &Domain) -> Answer<Option<&Arc<Model>>> {
     if let Some(model) = domain.model.get() {
         return Ok(Some(model));

@@ -1,4 +1,4 @@
-//! Elements that a client sends: JSON to the bytes of the API, and those bytes to elements as they are stored.
+//! Elements sent by a client: from JSON to the API's bytes, and from these to stored elements.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::types::H5Type;
 use crate::base64::unbase64;
 
-/// Elements in the form in which arrays are written.
+/// Elements in the form that arrays are written in.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Elements {
-    /// Of one size, native byte order.
+    /// Of fixed size, native byte order.
     Fixed {
         bytes: Vec<u8>,
         size: usize,
@@ -52,7 +52,7 @@ fn counted<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
     take(bytes, count as usize)
 }
 
-/// Moves on by one element as it is sent, which is returned.
+/// Takes the next element in the API's encoding.
 pub(crate) fn element<'a>(h5: &H5Type, bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
     let all = *bytes;
     skip(h5, bytes)?;
@@ -69,10 +69,10 @@ fn skip(h5: &H5Type, bytes: &mut &[u8]) -> Result<()> {
     }
 }
 
-/// Elements from the bytes of the API.
+/// Converts the API's bytes to elements.
 ///
 /// # Errors
-/// `invalid` for bytes that end within an element; `unsupported`.
+/// `invalid` for an incomplete last element; `unsupported`.
 pub(crate) fn elements(bytes: &[u8], h5: &H5Type, big: bool) -> Result<Elements> {
     if h5.is_plain() {
         if !bytes.len().is_multiple_of(h5.size().max(1)) {
@@ -138,7 +138,7 @@ pub(crate) fn swap(element: &mut [u8], h5: &H5Type) {
     }
 }
 
-/// An element without a value: zeros, and parts of no length.
+/// The default element: zeros, and empty variable-length parts.
 pub(crate) fn nothing(h5: &H5Type, out: &mut Vec<u8>) {
     match h5 {
         H5Type::Text | H5Type::Bytes | H5Type::Vlen(_) | H5Type::Utf32(_) => out.extend([0; 4]),
@@ -149,7 +149,7 @@ pub(crate) fn nothing(h5: &H5Type, out: &mut Vec<u8>) {
     }
 }
 
-/// Nested lists of `rank` levels, as the bytes of the API; returns the number of elements.
+/// Converts nested lists of `rank` levels to the API's bytes; returns the number of elements.
 ///
 /// # Errors
 /// `invalid` for values that do not fit the type.

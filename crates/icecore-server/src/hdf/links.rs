@@ -1,4 +1,4 @@
-//! Links of a group, all or by title. Every member of a Zarr group without links of its own is a hard link.
+//! Links of a group, all or by title. Each member of a Zarr group without stored links is a hard link.
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -25,7 +25,7 @@ fn item(domain: &Domain, title: &str, link: &Value) -> Value {
     item
 }
 
-/// The links of a group in the order in which they are listed.
+/// The links of a group in listing order.
 fn of(domain: &Domain, id: &str, params: &Params) -> Answer<Vec<(String, Value)>> {
     let found = Found::new(domain, Collection::Groups, id)?;
     let mut object = found.json(domain, Include { attributes: false, links: true, path: false })?;
@@ -50,7 +50,7 @@ fn listed(domain: &Domain, id: &str, params: &Params, wanted: impl Fn(&str) -> b
     Ok(list.iter().map(|(title, link)| item(domain, title, link)).collect())
 }
 
-/// Below a group, for `follow_links`: the lists of all groups, by id.
+/// For `follow_links`: the links of all groups below a group, by id.
 fn followed(domain: &Domain, id: &str, params: &Params, wanted: &dyn Fn(&str) -> bool) -> Answer<Map<String, Value>> {
     let (mut lists, mut open) = (Map::new(), vec![id.to_owned()]);
     while let Some(id) = open.pop() {

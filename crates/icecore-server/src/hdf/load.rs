@@ -1,4 +1,4 @@
-//! The model of a domain, read from its nodes. The rule is that of `docs/format.md`, section "HDF5 objects".
+//! Read the model of a domain from its nodes, as defined in `docs/format.md`, section "HDF5 objects".
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) fn model(domain: &Domain) -> Answer<Model> {
     let by_path: std::collections::HashMap<String, String> =
         objects.iter().filter_map(|(_, object, _)| Some((object.path.clone()?, object.id.clone()))).collect();
     objects.into_iter().skip(1).for_each(|(_, object, _)| model.insert(object));
-    // Members of Zarr groups that carry no id are linked by their name.
+    // Members of Zarr groups without stored ids are linked by their name.
     for (parent, name, id, created) in implied {
         if let Some(group) = by_path.get(&parent).and_then(|parent| model.get_mut(parent)) {
             let link = json!({"class": "H5L_TYPE_HARD", "id": id, "created": created});
@@ -53,7 +53,7 @@ pub(crate) fn model(domain: &Domain) -> Answer<Model> {
     Ok(model)
 }
 
-/// A node as any Zarr node is read.
+/// Reads a node like any Zarr node.
 fn unmarked(domain: &Domain, number: usize) -> Answer<Object> {
     let node = node(domain, number)?;
     let mut json = described(domain, number, Include::ALL)?;
@@ -81,7 +81,7 @@ fn unmarked(domain: &Domain, number: usize) -> Answer<Object> {
     })
 }
 
-/// A node that says what it is.
+/// Reads a node with a stored HDF5 description.
 fn marked(
     domain: &Domain,
     number: usize,
@@ -118,7 +118,7 @@ fn marked(
     })
 }
 
-/// Attributes whose types are kept; those that others added are read as in any Zarr node.
+/// Attributes with recorded types; attributes that other programs added are read as in any Zarr node.
 fn typed(domain: &Domain, document: &Map<String, Value>, marker: &Map<String, Value>) -> Map<String, Value> {
     let values = document.get("attributes").and_then(Value::as_object);
     let mut found = Map::new();
@@ -128,7 +128,7 @@ fn typed(domain: &Domain, document: &Map<String, Value>, marker: &Map<String, Va
             attribute["value"] = value.clone();
         }
         let is_null = kept.pointer("/shape/class").and_then(Value::as_str) == Some("H5S_NULL");
-        // Another program may have removed it.
+        // Other programs may have removed it.
         if attribute.get("value").is_some() || is_null {
             found.insert(name.clone(), attribute);
         }

@@ -1,7 +1,7 @@
-//! The HDF REST API, as HSDS serves it and h5pyd, h5web and the hs tools use it. Read-only, unless the service is writable.
+//! The HDF REST API of HSDS, for h5pyd, h5web and the hs tools. Read-only, unless the service is writable.
 //!
-//! `domain`, `folders` and `acls` answer for domains, `object`, `links` and `attribute` for what is in them, `value`, `points`
-//! and `query` for elements. `types`, `attributes`, `layout` translate metadata, `wire` and `text` elements.
+//! `domain`, `folders` and `acls` handle domains, `object`, `links` and `attribute` their contents, `value`, `points`
+//! and `query` elements. `types`, `attributes` and `layout` translate metadata, `wire` and `text` translate elements.
 
 mod about;
 mod acls;

@@ -1,6 +1,6 @@
-//! Nested lists written element by element, so that a long value needs no more text in memory than a block's.
+//! Nested lists written element by element, so that a long value needs only one block of text in memory.
 
-/// Where in the nested lists the next element goes.
+/// Position of the next element in the nested lists.
 pub(super) struct Nest {
     /// Elements in each list, outermost first.
     sizes: Vec<u64>,
@@ -19,7 +19,7 @@ impl Nest {
         Self { sizes, written: 0 }
     }
 
-    /// Brackets and commas in front of the next element.
+    /// Brackets and commas before the next element.
     pub fn open(&self, out: &mut String) {
         if self.written > 0 {
             out.push(',');
@@ -27,14 +27,14 @@ impl Nest {
         self.sizes.iter().filter(|size| self.written.is_multiple_of(**size)).for_each(|_| out.push('['));
     }
 
-    /// Brackets behind it.
+    /// Brackets after it.
     pub fn close(&mut self, out: &mut String) {
         self.written += 1;
         self.sizes.iter().filter(|size| self.written.is_multiple_of(**size)).for_each(|_| out.push(']'));
     }
 }
 
-/// The lists of a shape without elements.
+/// The nested lists of a shape without elements.
 pub(super) fn empty(shape: &[u64], out: &mut String) {
     out.push('[');
     if let Some((count, inner)) = shape.split_first() {

@@ -117,13 +117,13 @@ pub(super) async fn datatypes(State(app): State<App>, headers: HeaderMap, params
     ids(app, Collection::Datatypes, headers, params).await
 }
 
-/// A dataset of the request's domain.
+/// The request's dataset.
 pub(super) async fn opened(app: &App, id: &str, params: &Params) -> Answer<(std::sync::Arc<Domain>, Dataset)> {
     let (shared, id, name) = (App::clone(app), id.to_owned(), params.domain().to_owned());
     let domain = app.domain(params).await?;
     app.blocking(move || {
         let found = Found::new(&domain, Collection::Datasets, &id)?;
-        // What was created a moment ago gets its node with the first read of values.
+        // A new dataset gets its node at the first read of values.
         let (domain, found) = match found {
             Found::Object(object) if object.path.is_none() => {
                 let domain = shared.lives.live(&shared.domains, &name)?.placed(&object.id)?;

@@ -1,4 +1,4 @@
-//! Access control lists: what a user may do with a domain or folder.
+//! Access control lists: permissions of users for a domain or folder.
 
 use icecore::grid::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ pub(crate) fn full() -> Value {
     ACTIONS.iter().map(|action| ((*action).to_owned(), json!(true))).collect::<Map<_, _>>().into()
 }
 
-/// Whether a user may do something, by these lists.
+/// Whether the lists permit a user an action.
 pub(crate) fn allows(owner: &str, acls: &Map<String, Value>, caller: &Caller, action: &str) -> bool {
     if !caller.is_checked || caller.is_admin() || caller.name == owner && caller.name != DEFAULT {
         return true;
@@ -23,7 +23,7 @@ pub(crate) fn allows(owner: &str, acls: &Map<String, Value>, caller: &Caller, ac
     let list = acls.get(&caller.name).or_else(|| acls.get(DEFAULT));
     match list {
         Some(list) => list.get(action).and_then(Value::as_bool) == Some(true),
-        // What was made without users is everybody's to read.
+        // Everybody may read domains that were created without users.
         None => acls.is_empty() && action.starts_with("read"),
     }
 }

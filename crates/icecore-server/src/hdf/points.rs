@@ -1,4 +1,4 @@
-//! Elements at points, and selections that are too long for a URL: `POST …/value`.
+//! Elements at points, and selections too long for a URL: `POST …/value`.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 
-/// What a body asks for.
+/// Parsed body of a request.
 enum Asked {
-    /// Coordinates, one point after the other.
+    /// Coordinates, one point after another.
     Points(Vec<u64>),
     Select(String),
 }
@@ -101,7 +101,7 @@ fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {
     Ok(Asked::Points(coordinates(points, rank)?))
 }
 
-/// The coordinates of points, one after the other.
+/// The coordinates of points, one after another.
 pub(super) fn coordinates(points: &[Value], rank: usize) -> Answer<Vec<u64>> {
     let mut coordinates = Vec::with_capacity(points.len().saturating_mul(rank));
     for point in points {

@@ -25,11 +25,11 @@ use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 
-/// What a query found.
+/// Result of a query.
 struct Hits {
-    /// Places in the dataset.
+    /// Indexes in the dataset.
     indices: Vec<Vec<u64>>,
-    /// The elements' bytes, and what they point to.
+    /// The elements' bytes, and their blobs.
     parts: Vec<Values>,
 }
 
@@ -47,7 +47,7 @@ pub(super) async fn indices(State(app): State<App>, Path(id): Path<String>, para
     .await
 }
 
-/// The elements that a query finds.
+/// The elements that match a query.
 pub(super) async fn elements(
     reading: Reading,
     picks: Picks,
@@ -114,7 +114,7 @@ fn hits(reading: &Reading, picks: &Picks, clause: &str, limit: Option<u64>) -> A
     Ok(found)
 }
 
-/// The places of the records for which a query is true.
+/// The indexes of the records that match a query.
 pub(super) fn places(
     session: &Session,
     view: &ArrayView,
@@ -136,7 +136,7 @@ pub(super) fn places(
     Ok(found)
 }
 
-/// The columns that a query may name: `_`, or the fields of a record.
+/// The columns that a query may use: `_`, or the fields of a record.
 fn columns(dtype: &DType) -> Vec<ColumnType> {
     let column = |name: &str, dtype: &DType| ColumnType { name: name.to_owned(), dtype: dtype.clone(), epoch: None };
     match dtype {
@@ -145,7 +145,7 @@ fn columns(dtype: &DType) -> Vec<ColumnType> {
     }
 }
 
-/// The numbers of the elements for which the filter is true.
+/// The flat indexes of the elements that match the filter.
 fn matching(filter: &Filter, columns: &[ColumnType], values: &Values, rows: &mut Vec<u32>) -> Result<()> {
     let record = values.dtype.size();
     let is_record = matches!(values.dtype, DType::Struct(_));
@@ -173,7 +173,7 @@ fn matching(filter: &Filter, columns: &[ColumnType], values: &Values, rows: &mut
     filter.hits(&Rows { count: values.len(), columns: &held }, rows)
 }
 
-/// Where the element of a number lies in the dataset.
+/// Converts a flat index to coordinates in the dataset.
 fn place(picks: &Picks, number: u64) -> Vec<u64> {
     let mut rest = number;
     let mut place: Vec<u64> = Vec::with_capacity(picks.axes.len());

@@ -1,4 +1,4 @@
-//! What a request for elements asks for: selection, fields, form; and reading it.
+//! Requests for elements: parse selection, fields and form, and read.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,17 +19,17 @@ use crate::domains::Domain;
 use crate::error::Answer;
 use crate::params::Params;
 
-/// A dataset that is read for a request.
+/// A dataset with its request.
 pub(super) struct Reading {
     pub app: App,
     pub domain: Arc<Domain>,
     pub dataset: Dataset,
-    /// Numbers of the fields of a record that are wanted; `None`: all.
+    /// Indexes of the requested fields of a record; `None`: all.
     fields: Option<Vec<usize>>,
     pub not_finite: NotFinite,
 }
 
-/// Does the client want bytes? As HSDS decides it: the header has to say so and nothing else.
+/// Whether the client accepts bytes. As in HSDS, the Accept header must name them and nothing else.
 pub(super) fn wants_bytes(headers: &HeaderMap) -> bool {
     headers.get(header::ACCEPT).is_some_and(|value| value.as_bytes() == b"application/octet-stream")
 }
@@ -42,7 +42,7 @@ impl Reading {
         Ok(Self { app, domain, dataset, fields, not_finite })
     }
 
-    /// The selection of a request: the whole dataset without one.
+    /// The requested selection; the whole dataset by default.
     pub fn picks(&self, select: Option<&str>) -> Result<Picks> {
         let meta = self.dataset.view.meta();
         match select.map(str::trim).filter(|text| !text.is_empty()) {
@@ -51,7 +51,7 @@ impl Reading {
         }
     }
 
-    /// The type of the elements that are sent.
+    /// The type of the sent elements.
     pub fn h5(&self) -> H5Type {
         match (&self.dataset.h5, &self.fields) {
             (H5Type::Compound(all), Some(wanted)) => {
@@ -61,13 +61,13 @@ impl Reading {
         }
     }
 
-    /// Bytes of the whole answer, where elements are of one size.
+    /// Bytes of the whole response, if elements have a fixed size.
     pub fn length(&self, elements: u64) -> Option<u64> {
         let h5 = self.h5();
         h5.is_plain().then(|| elements.checked_mul(h5.size() as u64)).flatten()
     }
 
-    /// Elements of a selection, all fields.
+    /// Reads the elements of a selection, with all fields.
     pub fn whole(&self, selection: &Selection) -> Result<Values> {
         let begun = Instant::now();
         let view = &self.dataset.view;
@@ -81,7 +81,7 @@ impl Reading {
         Ok(values)
     }
 
-    /// The wanted fields of elements.
+    /// Keeps the requested fields of elements.
     pub fn narrowed(&self, values: Values) -> Result<Values> {
         match (&self.dataset.h5, &self.fields) {
             (H5Type::Compound(_), Some(wanted)) => project(&values, wanted),
@@ -89,7 +89,7 @@ impl Reading {
         }
     }
 
-    /// Elements as bytes of the API.
+    /// Converts elements to the API's bytes.
     pub fn encoded(&self, values: Values) -> Result<Bytes> {
         let bytes = wire::bytes(values, &self.h5(), self.dataset.big)?;
         Ok(self.app.buffers.lend(bytes))
@@ -111,7 +111,7 @@ fn fields(h5: &H5Type, names: &str) -> Result<Vec<usize>> {
     names.split(':').map(number).collect()
 }
 
-/// Records with some of their fields.
+/// Records with only the given fields.
 fn project(values: &Values, wanted: &[usize]) -> Result<Values> {
     let DType::Struct(all) = &values.dtype else { return Err(Error::new(ErrorKind::Internal, "not records")) };
     let mut at = 0;

@@ -13,10 +13,10 @@ use super::types::H5Type;
 use super::wire::utf8;
 use crate::base64::base64;
 
-/// How numbers that JSON lacks are written.
+/// Representation of numbers that JSON lacks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NotFinite {
-    /// `NaN`, `Infinity`: what HSDS sends and Python reads.
+    /// `NaN`, `Infinity`: sent by HSDS and read by Python.
     Words,
     Null,
 }
@@ -110,7 +110,7 @@ pub(crate) fn one(element: &[u8], h5: &H5Type, values: &Values, not_finite: NotF
     Ok(())
 }
 
-/// An element as it is sent, little-endian.
+/// Converts an element in the API's encoding, little-endian.
 fn sent(rest: &mut &[u8], h5: &H5Type, not_finite: NotFinite, out: &mut String) -> Result<()> {
     match h5 {
         H5Type::Text | H5Type::Utf32(_) => {
@@ -157,7 +157,7 @@ fn sent(rest: &mut &[u8], h5: &H5Type, not_finite: NotFinite, out: &mut String) 
     Ok(())
 }
 
-/// Elements as they are sent, little-endian, as nested lists.
+/// Converts elements in the API's encoding, little-endian, to nested lists.
 pub(crate) fn json(bytes: &[u8], h5: &H5Type, dims: &[u64]) -> Result<serde_json::Value> {
     let (mut nest, mut out, mut rest) = (Nest::new(dims), String::new(), bytes);
     let count: u64 = dims.iter().product();
@@ -173,7 +173,7 @@ pub(crate) fn json(bytes: &[u8], h5: &H5Type, dims: &[u64]) -> Result<serde_json
         .map_err(|e| Error::new(ErrorKind::Internal, format!("elements as JSON: {e}")))
 }
 
-/// UTF-8 where it is, Latin-1 where it is not.
+/// Decodes UTF-8, or Latin-1 if it is not valid UTF-8.
 fn decoded(bytes: &[u8]) -> String {
     std::str::from_utf8(bytes).map_or_else(|_| bytes.iter().map(|b| char::from(*b)).collect(), str::to_owned)
 }
@@ -203,7 +203,7 @@ fn float(element: &[u8], size: usize, not_finite: NotFinite, out: &mut String) {
     let value = match size {
         2 => first(2).and_then(|b| b.try_into().ok()).map(|b| f64::from(f16::from_ne_bytes(b))),
         4 => {
-            // Printed as the 32-bit number it is: the shortest text that reads back as it.
+            // Printed as a 32-bit number: the shortest text that reads back as the same value.
             let value = first(4).and_then(|b| b.try_into().ok()).map(f32::from_ne_bytes).unwrap_or(f32::NAN);
             if value.is_finite() {
                 let _ = write!(out, "{value:?}");

@@ -1,4 +1,4 @@
-//! One array as an HDF5 dataset: its type, shape and the attributes that come with it.
+//! Describe an array as an HDF5 dataset: its type, shape and derived attributes.
 
 use std::sync::Arc;
 
@@ -33,14 +33,14 @@ impl Dataset {
         Ok(Self { view, h5, big, document, object: None })
     }
 
-    /// The dataset of an object that says what it is.
+    /// The dataset of an object with a stored HDF5 description.
     pub fn of(domain: &Domain, object: &Arc<Object>) -> Result<Self> {
         let path = object.path.as_deref().unwrap_or_default();
         let node = Node { path: path.to_owned(), is_array: true, children: Vec::new() };
         let mut dataset = Self::open(domain, &node)?;
         if let Some(kind) = object.metadata.get("type").filter(|_| object.marked) {
             let parsed = parse(kind)?;
-            // Arrays that were there before HDF5 clients wrote to them may store texts in other forms.
+            // Arrays that existed before HDF5 clients wrote to them may store strings in other forms.
             let dtype = &dataset.view.meta().dtype;
             let is_alike = parsed.h5.size() == dtype.size() && types_parse::has_variable(&parsed.h5) == dtype.is_vlen();
             if is_alike && !matches!(dataset.h5, H5Type::Utf32(_)) {
@@ -55,7 +55,7 @@ impl Dataset {
         self.h5.json(self.big)
     }
 
-    /// The dataspace; an axis that grows has no upper limit, which is 0 in this API.
+    /// The dataspace; 0 is this API's maximum for an unlimited axis.
     pub fn shape(&self) -> Value {
         let shape = &self.view.meta().shape;
         if shape.is_empty() {
@@ -73,7 +73,7 @@ impl Dataset {
         layout::properties(&self.view, &self.h5)
     }
 
-    /// The attributes; times in counts say their unit, as HDF5 has no type for them.
+    /// The attributes; times stored as counts get a unit, because HDF5 has no type for them.
     pub fn attributes(&self) -> Vec<(String, Attribute)> {
         let mut found = attributes(&self.document, Some(&self.h5));
         let units = units(&self.view.meta().dtype);

@@ -1,11 +1,11 @@
-//! Element types: of an array's elements to HDF5's type, as JSON of the HDF REST API.
+//! Element types: convert an array's type to the HDF5 type in the JSON of the HDF REST API.
 
 use std::collections::BTreeMap;
 
 use icecore::chunk::DType;
 use serde_json::{Map, Value, json};
 
-/// How elements look to an HDF5 client. `size` is what an element takes in memory, in the layout of the array's dtype.
+/// HDF5 view of elements. `size` is the element's size in memory, in the layout of the array's dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum H5Type {
     Integer {
@@ -39,14 +39,14 @@ pub(crate) enum H5Type {
         base: Box<H5Type>,
         dims: Vec<u64>,
     },
-    /// Any number of elements; in memory a view of their bytes as they are sent, without the count.
+    /// Any number of elements; in memory a view of their bytes in the API's encoding, without the count.
     Vlen(Box<H5Type>),
-    /// Records and arrays with parts of any length; in memory a view of the element as it is sent.
+    /// Records and arrays with variable-length parts; in memory a view of the element in the API's encoding.
     Sent(Box<H5Type>),
 }
 
 impl H5Type {
-    /// The type of an array's elements. `own` is what icecore keeps beside the attributes: enums and sub-arrays.
+    /// The type of an array's elements. `own` holds icecore's records beside the attributes: enums and sub-arrays.
     pub fn of(dtype: &DType, attributes: &Map<String, Value>, own: &Map<String, Value>) -> Self {
         let listed = own.get("enum").and_then(Value::as_array).is_some_and(|names| names.contains(&json!("enum")));
         let members = attributes.get("enum").filter(|_| listed).and_then(Value::as_object).map(members);
@@ -82,7 +82,7 @@ impl H5Type {
         }
     }
 
-    /// Whether elements go over the wire as they lie in memory, but for the byte order.
+    /// Whether elements are sent in their memory layout, except for the byte order.
     pub fn is_plain(&self) -> bool {
         match self {
             Self::Utf32(_) | Self::Text | Self::Bytes | Self::Vlen(_) | Self::Sent(_) => false,
@@ -106,7 +106,7 @@ impl H5Type {
         }
     }
 
-    /// The type as JSON; `big` where the numbers are declared big-endian.
+    /// The type as JSON; `big` if the numbers are declared big-endian.
     pub fn json(&self, big: bool) -> Value {
         let order = if big { "BE" } else { "LE" };
         let integer = |size: &usize, signed: &bool| {
@@ -151,7 +151,7 @@ fn members(found: &Map<String, Value>) -> BTreeMap<String, i64> {
     found.iter().filter_map(|(name, value)| Some((name.clone(), value.as_i64()?))).collect()
 }
 
-/// A field, which may be an array that is spelled out as fields `0`, `1`, ….
+/// A field; fields `0`, `1`, … represent an array.
 fn field(dtype: &DType, beside: Option<&Value>) -> H5Type {
     let fields = beside.and_then(|each| each.get("fields"));
     let dims: Option<Vec<u64>> = beside

@@ -1,4 +1,4 @@
-//! Types from the JSON of the HDF REST API, and the Zarr data type that stores their elements.
+//! Parse types from the JSON of the HDF REST API, and choose the Zarr data type that stores their elements.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use super::types::H5Type;
 
 /// Bytes of an object reference: an object's id, padded with NUL.
 const REFERENCE: usize = 48;
-/// Nesting of types.
+/// Maximum nesting of types.
 const DEEPEST: usize = 32;
-/// Elements of an array inside a record that Zarr sees as fields.
+/// Maximum number of elements of an array inside a record, which Zarr sees as fields.
 const SPELLED: u64 = 1024;
-/// The largest element of fixed length, in bytes.
+/// Maximum size of an element of fixed length, in bytes.
 const LARGEST: usize = 1 << 24;
 
 /// A type and the byte order of its numbers.
@@ -27,10 +27,10 @@ fn bad(what: impl std::fmt::Display, hint: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("type: {what}")).hint(hint)
 }
 
-/// Reads a type.
+/// Parses a type.
 ///
 /// # Errors
-/// `invalid` for one that is malformed; `unsupported` for one that cannot be stored.
+/// `invalid` if it is malformed; `unsupported` if it cannot be stored.
 pub(crate) fn parse(kind: &Value) -> Result<Parsed> {
     let mut orders = Vec::new();
     let h5 = any(kind, &mut orders, 0)?;
@@ -54,7 +54,7 @@ pub(crate) fn parse(kind: &Value) -> Result<Parsed> {
     Ok(Parsed { h5, big })
 }
 
-/// Has it parts of any length?
+/// Whether it has variable-length parts.
 pub(crate) fn has_variable(h5: &H5Type) -> bool {
     match h5 {
         H5Type::Text | H5Type::Bytes | H5Type::Vlen(_) | H5Type::Sent(_) => true,
@@ -180,7 +180,7 @@ fn compound(object: &Map<String, Value>, orders: &mut Vec<bool>, depth: usize) -
     }
 }
 
-/// The Zarr data type of elements. Records of parts of any length are stored as they are sent.
+/// The Zarr data type of elements. Records with variable-length parts are stored in the API's encoding.
 pub(crate) fn data_type(h5: &H5Type) -> Value {
     let sized = |name: &str, n: usize| json!({"name": name, "configuration": {"length_bytes": n}});
     match h5 {
@@ -211,7 +211,7 @@ fn structure(fields: impl Iterator<Item = (String, Value)>) -> Value {
     json!({"name": "struct", "configuration": {"fields": fields}})
 }
 
-/// The type in the spelling that all clients read: enums by `mapping`, numbers as objects.
+/// The type in the form that all clients read: enums with `mapping`, numbers as objects.
 pub(crate) fn spelled(kind: &Value) -> Value {
     match kind {
         Value::String(name) if name.starts_with("H5T_IEEE_") => json!({"class": "H5T_FLOAT", "base": name}),

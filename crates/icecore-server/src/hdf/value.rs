@@ -19,7 +19,7 @@ use crate::params::Params;
 use crate::stream::{self, Blocks};
 use crate::{domains::Domain, etag};
 
-/// Elements of text in one block of JSON.
+/// Number of elements per block of JSON text.
 const TEXT_BLOCK: usize = 1 << 20;
 
 pub(super) async fn get(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap, params: Params) -> Answer {
@@ -41,7 +41,7 @@ fn tag(domain: &Domain, headers: &HeaderMap) -> String {
     etag::tag(&domain.tag, if wants_bytes(headers) { "bytes" } else { "json" })
 }
 
-/// The elements of a selection in the form that the client wants.
+/// The elements of a selection in the requested form.
 pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, params: &Params) -> Answer {
     let app = Arc::clone(&reading.app);
     if wants_bytes(headers) {

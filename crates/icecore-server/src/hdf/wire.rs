@@ -1,4 +1,4 @@
-//! Elements as bytes of the HDF REST API: packed, in the declared byte order, texts behind their lengths.
+//! Elements as bytes of the HDF REST API: packed, in the declared byte order, strings with preceding lengths.
 
 use icecore::chunk::DType;
 use icecore::grid::Result;
@@ -7,7 +7,7 @@ use icecore::session::Values;
 use super::incoming::nothing;
 use super::types::H5Type;
 
-/// The elements of `values`. Where they go out as they are, their memory is handed on.
+/// Encodes the elements of `values`. If no conversion is needed, their memory is passed on.
 pub(crate) fn bytes(values: Values, h5: &H5Type, big: bool) -> Result<Vec<u8>> {
     if h5.is_plain() {
         let dtype = values.dtype.clone();
@@ -82,7 +82,7 @@ fn counted(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// UTF-32 in native order up to its padding.
+/// UTF-32 in native order, without its padding.
 pub(crate) fn utf8(element: &[u8]) -> String {
     let units = element.as_chunks::<4>().0.iter().map(|unit| u32::from_ne_bytes(*unit));
     let text: String = units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();

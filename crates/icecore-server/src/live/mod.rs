@@ -1,7 +1,8 @@
-//! Domains that are written to: one writer each, in memory and in the repository's uncommitted session, until a commit.
+//! Writable domains: one writer each, in memory and in the repository's uncommitted session, until a commit.
 //!
-//! `state` holds the objects and the writer, `place` finds nodes for objects, `save` writes their documents and commits,
-//! `values` and `resize` change elements. Requests take turns on a domain; readers get an immutable picture of it.
+//! `state` holds the objects and the writer, `place` finds nodes for objects, `save` writes their documents and
+//! commits, `values` and `resize` change elements. Requests to a domain are serialised; readers get an immutable copy
+//! of it.
 
 mod place;
 mod resize;
@@ -21,10 +22,10 @@ use crate::error::{Answer, Failure};
 pub(crate) use state::{Loader, State};
 pub(crate) use values::Places;
 
-/// Quiet time after which changes are committed.
+/// Idle time after which changes are committed.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// A domain that is written to.
+/// A writable domain.
 pub(crate) struct Live {
     name: String,
     storage: Storage,
@@ -34,12 +35,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// The domain as it is now.
+    /// The current state of the domain.
     pub fn current(&self) -> Answer<Arc<Domain>> {
         self.locked(|state| state.current())
     }
 
-    /// The domain with a node for a dataset, so that its elements can be read.
+    /// The domain, after a dataset got a node so that its elements can be read.
     pub fn placed(&self, id: &str) -> Answer<Arc<Domain>> {
         self.locked(|state| {
             state.place(id)?;
@@ -47,7 +48,7 @@ impl Live {
         })
     }
 
-    /// Changes the domain; what fails leaves its objects as they were.
+    /// Changes the domain; a failed change leaves its objects as they were.
     pub fn edit<T>(&self, change: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
         self.locked_for(true, |state| {
             let before = (state.model.clone(), state.dirty.clone(), state.unlinked.clone());
@@ -64,13 +65,13 @@ impl Live {
         })
     }
 
-    /// Makes the changes a version. A conflict with another writer drops them.
+    /// Commits the changes as a version. A conflict with another writer drops them.
     pub fn commit(&self, is_end: bool) -> Answer<()> {
         let mut slot = self.lock();
         let Some(state) = slot.as_mut() else { return Ok(()) };
         match state.commit(is_end) {
             Ok(true) => Ok(()),
-            // Others committed to other objects meanwhile: they are read with the next request.
+            // Others committed changes of other objects in the meantime: the next request reads them.
             Ok(false) => {
                 *slot = None;
                 Ok(())
@@ -83,7 +84,7 @@ impl Live {
         }
     }
 
-    /// Commits what has been left alone for a while.
+    /// Commits changes after the idle time.
     fn tend(&self) {
         let due = match self.state.try_lock() {
             Ok(state) => state.as_ref().is_some_and(|state| state.has_changes() && state.touched.elapsed() >= IDLE),
@@ -102,7 +103,7 @@ impl Live {
         self.locked_for(false, work)
     }
 
-    /// Runs work in the domain's turn. The first change is made to the newest version.
+    /// Runs work with the domain locked. The first change starts from the newest version.
     fn locked_for<T>(&self, is_change: bool, work: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
         let mut slot = self.lock();
         let is_due = |state: &State| is_change || state.looked.elapsed() >= self.fresh;
@@ -136,7 +137,7 @@ fn conflict(name: &str, failure: &Failure) -> Error {
         .hint("the changes since the last flush are dropped; read the domain again and repeat them")
 }
 
-/// All domains that are written to.
+/// All writable domains in use.
 pub(crate) struct Lives(Mutex<HashMap<String, Arc<Live>>>, Loader);
 
 impl Lives {
@@ -211,13 +212,13 @@ impl Lives {
         Ok(())
     }
 
-    /// Commits changes of domains that were left alone.
+    /// Commits the changes of idle domains.
     pub fn tend(&self) {
         let all: Vec<Arc<Live>> = self.map().values().cloned().collect();
         all.iter().for_each(|live| live.tend());
     }
 
-    /// Commits everything, at the end of the service.
+    /// Commits everything when the service ends.
     pub fn end(&self) {
         let all: Vec<Arc<Live>> = self.map().values().cloned().collect();
         for live in all {

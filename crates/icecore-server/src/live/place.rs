@@ -9,7 +9,7 @@ use super::state::State;
 use crate::domains::{Collection, UNPLACED};
 use crate::error::Answer;
 
-/// How long an object may be without a link before it is removed: clients move objects in two requests.
+/// Time after which an object without a link is removed: clients move objects with two requests.
 const GRACE: Duration = Duration::from_secs(10);
 
 impl State {
@@ -31,7 +31,7 @@ impl State {
 
     fn path_for(&mut self, id: &str) -> Answer<String> {
         let unplaced = format!("{UNPLACED}/{id}");
-        // Of a group that is linked from within itself no path leads down from the root.
+        // For a group that is only linked from inside itself there is no path from the root.
         for (group, title) in self.model.parents(id) {
             if group == id
                 || !is_name(&title)
@@ -70,7 +70,7 @@ impl State {
         false
     }
 
-    /// Removes an object without links from a path that another one needs.
+    /// Removes an unlinked object from a path that another one needs.
     fn vacate(&mut self, path: &str) -> Answer<()> {
         let there =
             self.model.objects().find(|object| object.path.as_deref() == Some(path)).map(|object| object.id.clone());
@@ -80,7 +80,7 @@ impl State {
         Ok(())
     }
 
-    /// Removes objects that have had no link for a while.
+    /// Removes objects that have been without links for that time.
     pub(super) fn sweep(&mut self, is_end: bool) -> Answer<()> {
         loop {
             let due =
@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// Removes an object; what only it linked to loses its last link.
+    /// Removes an object; objects that only it linked to lose their last link.
     pub(super) fn drop_object(&mut self, id: &str) -> Answer<()> {
         let Some(object) = self.model.remove(id) else { return Ok(()) };
         self.dirty.remove(id);
@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// Whether a title is a name of a Zarr node.
+/// Whether a title is a valid name of a Zarr node.
 fn is_name(title: &str) -> bool {
     !title.is_empty()
         && !title.starts_with("__")

@@ -1,4 +1,4 @@
-//! Other lengths of a dataset. What is cut off is gone: elements that come back later are fill values.
+//! Change a dataset's shape. Elements that are cut off are lost: if the dataset grows again, they are fill values.
 
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{Pick, Picks};
@@ -11,7 +11,7 @@ use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 
 impl State {
-    /// Changes a dataset's lengths within its limits; returns them.
+    /// Changes a dataset's shape within its limits; returns the new shape.
     pub(crate) fn resize(&mut self, id: &str, dims: &[u64]) -> Answer<()> {
         let path = self.place(id)?;
         let old = self.check(id, dims)?;
@@ -21,8 +21,8 @@ impl State {
         let kept = self.edge(&path, &old, dims)?;
         let writer = std::sync::Arc::clone(self.writing()?.writer());
         let document = writer.array_document(&path)?;
-        let document =
-            document.ok_or_else(|| Failure::missing(format!("the dataset {id} is gone"), "open the domain again"))?;
+        let document = document
+            .ok_or_else(|| Failure::missing(format!("the dataset {id} has been deleted"), "open the domain again"))?;
         let mut document = parsed(&path, &document)?;
         document.insert("shape".to_owned(), json!(dims));
         writer.update_array(&path, Value::from(document).to_string().as_bytes())?;
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// What stays of chunks that are cut: it is written again, so that the rest of them is fill value.
+    /// The remaining part of truncated chunks, which is written again so that their rest is fill value.
     fn edge(&mut self, path: &str, old: &[u64], dims: &[u64]) -> Result<Vec<(Places, crate::hdf::incoming::Elements)>> {
         let view = self.view(path)?;
         let mut kept = Vec::new();

@@ -1,4 +1,4 @@
-//! Documents of nodes, and commits.
+//! Write documents of nodes, and commit.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::Answer;
 use crate::hdf::creation;
 
 impl State {
-    /// Makes the changes a version; returns whether the objects are still those of the repository.
+    /// Commits the changes as a version; returns whether the objects still equal those of the repository.
     pub(super) fn commit(&mut self, is_end: bool) -> Answer<bool> {
         self.sweep(is_end)?;
         if !self.has_changes() {
@@ -23,7 +23,7 @@ impl State {
             self.mark(id);
             self.place(id)?;
         }
-        // Groups before what is in them.
+        // Groups before their members.
         let path = |id: &String| self.model.get(id).and_then(|object| object.path.clone());
         let mut saved: Vec<(Option<String>, String)> = self.dirty.iter().map(|id| (path(id), id.clone())).collect();
         saved.sort();
@@ -77,7 +77,7 @@ impl State {
         }
     }
 
-    /// The Zarr attributes of an object: its values, and beside them what HDF5 knows.
+    /// The Zarr attributes of an object: its values, and the HDF5 description beside them.
     fn attributes(&self, object: &Object, is_root: bool) -> Value {
         let mut marker = Map::new();
         marker.insert("id".to_owned(), json!(object.id));
@@ -120,10 +120,13 @@ impl State {
         values.into()
     }
 
-    /// Stores a dataset's array, without elements.
+    /// Creates a dataset's array, without elements.
     pub(super) fn add_array(&mut self, id: &str, path: &str) -> Answer<()> {
-        let object =
-            self.model.get(id).cloned().ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id} is gone")))?;
+        let object = self
+            .model
+            .get(id)
+            .cloned()
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{id} has been deleted")))?;
         let attributes = self.attributes(&object, false);
         let document = creation::document(&object.metadata, attributes)?;
         self.has_written = true;
@@ -137,7 +140,7 @@ pub(super) fn parsed(path: &str, document: &[u8]) -> Result<Map<String, Value>> 
         .map_err(|e| Error::new(ErrorKind::Format, format!("{path}: zarr.json is not a JSON object: {e}")))
 }
 
-/// New attributes; of the old ones stays what icecore keeps for other purposes.
+/// The new attributes, plus icecore's other records among the old ones.
 fn merged(old: &Value, mut new: Value) -> Value {
     for (key, value) in old.get("icecore").and_then(Value::as_object).into_iter().flatten() {
         if let Some(own) = new.get_mut("icecore").and_then(Value::as_object_mut) {

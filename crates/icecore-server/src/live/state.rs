@@ -1,4 +1,4 @@
-//! One domain's objects, its writer, and the picture of it that readers get.
+//! Objects and writer of a domain, and the immutable copy for readers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -18,23 +18,23 @@ use crate::unique::{now, random};
 /// Reads the objects of a domain.
 pub(crate) type Loader = fn(&Domain) -> Answer<Model>;
 
-/// Objects, those among them that differ from the stored ones, and those without a link: before a request.
+/// The objects, the changed ones, and the unlinked ones: the state before a request.
 pub(super) type Before = (Model, HashSet<String>, HashMap<String, Instant>);
 
 pub(crate) struct State {
     name: String,
     pub(super) repo: Repo,
-    /// The version that the changes are made to.
+    /// The version that the changes are based on.
     pub(super) base: String,
     pub(crate) model: Model,
     pub(super) session: Session,
     pub(super) writing: Option<Writing>,
     /// Objects whose documents differ from the stored ones.
     pub(super) dirty: HashSet<String>,
-    /// Values or nodes were changed since the session was opened.
+    /// Whether values or nodes have changed since the session was opened.
     pub(super) stale: bool,
     pub(super) has_written: bool,
-    /// Objects that lost their last link, and when.
+    /// Objects without links, with the time at which they lost the last one.
     pub(super) unlinked: HashMap<String, Instant>,
     revision: u64,
     salt: u64,
@@ -71,7 +71,7 @@ impl State {
         self.has_written || !self.dirty.is_empty()
     }
 
-    /// Whether another program committed since.
+    /// Whether another program has committed since.
     pub(super) fn moved(&self) -> Result<bool> {
         Ok(self.repo.snapshot(None)?.id() != self.base)
     }
@@ -82,7 +82,7 @@ impl State {
         self.touched = Instant::now();
     }
 
-    /// Forgets the changes of a failed request. Nodes that it made for older objects stay their nodes.
+    /// Reverts the changes of a failed request. Nodes that it created for older objects are kept.
     pub(super) fn undo(&mut self, before: Before) {
         let placed: Vec<(String, Option<String>)> =
             self.model.objects().map(|object| (object.id.clone(), object.path.clone())).collect();
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// An immutable picture for readers.
+    /// An immutable copy for readers.
     pub fn current(&mut self) -> Answer<Arc<Domain>> {
         if let Some(domain) = self.picture.as_ref().filter(|_| !self.stale) {
             return Ok(Arc::clone(domain));
@@ -115,7 +115,7 @@ impl State {
         Ok(domain)
     }
 
-    /// A session that sees what was written so far.
+    /// A session that sees the uncommitted writes.
     pub(super) fn refresh(&mut self) -> Result<()> {
         if !self.stale {
             return Ok(());
@@ -130,7 +130,7 @@ impl State {
         Ok(())
     }
 
-    /// The writer, which is started with the first change.
+    /// The writer, started by the first change.
     pub(super) fn writing(&mut self) -> Result<&Writing> {
         if self.writing.is_none() {
             let writer = self.repo.writer("main")?;
@@ -139,7 +139,7 @@ impl State {
         self.writing.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "there is no writer"))
     }
 
-    /// An object that is about to change.
+    /// An object, for changing.
     pub fn object(&mut self, collection: Collection, id: &str) -> Answer<&mut Object> {
         self.model.object(collection, id)?;
         let time = now();
@@ -149,7 +149,7 @@ impl State {
         Ok(object)
     }
 
-    /// Founds a new domain: its root group's id, owner and properties.
+    /// Initialises a new domain: its root group's id, owner and properties.
     pub fn found(&mut self, root: &str, owner: &str, properties: Option<Value>) {
         let old = self.model.root.clone();
         let time = now();
@@ -177,12 +177,12 @@ impl State {
         self.dirty.insert(root.to_owned());
     }
 
-    /// The node of an object, which is made where it has none.
+    /// The node of an object, created if needed.
     pub fn placed_path(&mut self, id: &str) -> Answer<String> {
         self.place(id)
     }
 
-    /// A session that sees what was written before.
+    /// A session that sees the writes so far.
     pub fn session(&self) -> Session {
         self.session.clone()
     }
@@ -225,7 +225,7 @@ impl State {
         Ok(id)
     }
 
-    /// Sets a link; returns false where it was there already.
+    /// Adds a link; false if it existed.
     pub fn link(&mut self, group: &str, title: &str, mut link: Value) -> Answer<bool> {
         if title.is_empty() || title.contains('/') {
             return Err(crate::error::Failure::invalid(
@@ -255,7 +255,7 @@ impl State {
         Ok(true)
     }
 
-    /// Removes a link; the object stays until it has no link for a while.
+    /// Removes a link; the object is removed later if it stays unlinked.
     pub fn unlink(&mut self, group: &str, title: &str) -> Answer<()> {
         let group = self.object(Collection::Groups, group)?;
         let link = group.links.shift_remove(title).ok_or_else(|| {
@@ -273,7 +273,8 @@ impl State {
         Ok(())
     }
 
-    /// Makes the node of an object carry its id: names no longer link it, so the groups above it list it, and carry theirs.
+    /// Stores the id in the object's node. Names then no longer link it, so its parent groups store their links and ids
+    /// too.
     pub(super) fn mark(&mut self, id: &str) {
         let mut open = vec![id.to_owned()];
         while let Some(id) = open.pop() {
@@ -287,7 +288,7 @@ impl State {
         }
     }
 
-    /// Removes an object with all links to it.
+    /// Removes an object and all links to it.
     pub fn delete(&mut self, id: &str) -> Answer<()> {
         if id == self.model.root {
             return Err(Error::new(ErrorKind::Permission, "the root group cannot be deleted")

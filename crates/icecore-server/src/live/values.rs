@@ -1,4 +1,4 @@
-//! Elements that are written: chunk by chunk; a chunk that is written in part is read first.
+//! Write elements chunk by chunk; a chunk that is written in part is read first.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use icecore::write::Data;
 use super::state::State;
 use crate::hdf::incoming::Elements;
 
-/// Where elements go, in the order in which they are given.
+/// Destination of elements, in the order in which they are sent.
 pub(crate) enum Places {
     Picks(Picks),
-    /// Coordinates, one point after the other.
+    /// Coordinates, one point after another.
     Points(Vec<u64>),
 }
 
-/// One axis of a chunk: where it begins, its length, and pairs of (place in the chunk, number in the selection).
+/// One axis of a chunk: its start, its length, and pairs of (position in the chunk, index in the selection).
 struct Cut {
     start: u64,
     len: u64,
@@ -48,7 +48,7 @@ fn cuts(axis: &Axis, len: u64, pick: &Pick) -> Vec<Cut> {
     cuts.into_values().collect()
 }
 
-/// Elements of one chunk: (place in the chunk, number among the elements given).
+/// Elements of one chunk: (position in the chunk, index among the sent elements).
 struct Patch {
     region: Region,
     pairs: Vec<(usize, usize)>,
@@ -123,7 +123,7 @@ fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch) -> Re
             if at >= len {
                 return Err(Error::new(
                     ErrorKind::Selection,
-                    format!("the point {point:?} lies outside of {:?}", meta.shape),
+                    format!("the point {point:?} is outside {:?}", meta.shape),
                 )
                 .hint("coordinates count from 0"));
             }
@@ -138,7 +138,7 @@ fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch) -> Re
     patches.into_values().try_for_each(each)
 }
 
-/// Copies elements to their places. `field`: only these bytes of each element, which `elements` then consist of.
+/// Copies elements to their positions. `field`: only these bytes of each element, which `elements` then consists of.
 fn patched(old: Elements, new: &Elements, pairs: &[(usize, usize)]) -> Result<Elements> {
     let lost = || Error::new(ErrorKind::Internal, "elements of two kinds, or outside of their chunk");
     match (old, new) {
@@ -190,13 +190,13 @@ fn data(elements: Elements) -> Data {
 }
 
 impl State {
-    /// The array of a dataset with what was written so far.
+    /// The array of a dataset, including uncommitted writes.
     pub(crate) fn view(&mut self, path: &str) -> Result<Arc<ArrayView>> {
         self.refresh()?;
         self.session.array(path)
     }
 
-    /// The elements at some places.
+    /// The elements at some positions.
     pub(crate) fn read(&mut self, path: &str, places: &Places) -> Result<Elements> {
         let view = self.view(path)?;
         let values = match places {

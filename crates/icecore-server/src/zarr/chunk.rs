@@ -1,4 +1,4 @@
-//! One served chunk: its part of the array, filled up to the chunk's full size.
+//! A served chunk: its part of the array, padded to the chunk's full size.
 
 use bytes::Bytes;
 use icecore::chunk::DType;
@@ -35,7 +35,7 @@ pub(super) fn chunk(app: &App, domain: &Domain, path: &str, place: &[u64]) -> An
     Ok(app.buffers.lend(bytes))
 }
 
-/// Elements of a part of a chunk in the whole of it.
+/// Copies elements of a part of a chunk into the whole chunk.
 fn padded(bytes: Vec<u8>, part: &[u64], whole: &[u64], fill: &[u8]) -> Vec<u8> {
     if part == whole {
         return bytes;
@@ -53,7 +53,7 @@ fn padded(bytes: Vec<u8>, part: &[u64], whole: &[u64], fill: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where a row of the part begins in the whole, in elements.
+/// Start of a row of the part in the whole chunk, in elements.
 fn start(row: u64, part: &[u64], whole: &[u64]) -> u64 {
     let (mut rest, mut at) = (row, 0);
     let mut stride = whole.last().copied().unwrap_or(1);
@@ -65,7 +65,7 @@ fn start(row: u64, part: &[u64], whole: &[u64]) -> u64 {
     at
 }
 
-/// Native to little-endian.
+/// Converts native to little-endian byte order.
 fn little(bytes: &mut [u8], dtype: &DType) {
     if cfg!(target_endian = "little") {
         return;
@@ -80,7 +80,7 @@ fn little(bytes: &mut [u8], dtype: &DType) {
     }
 }
 
-/// Texts as the codecs `vlen-utf8` and `vlen-bytes` have them: a count, then each behind its length.
+/// Encodes strings as the codecs `vlen-utf8` and `vlen-bytes` define: a count, then each string after its length.
 fn texts(values: &Values, part: &[u64], whole: &[u64], fill: &[u8]) -> Result<Vec<u8>> {
     let count: u64 = whole.iter().product();
     let mut places: Vec<Option<usize>> = vec![None; count as usize];

@@ -1,4 +1,4 @@
-//! `zarr.json` of groups and arrays, as any reader of Zarr v3 understands it.
+//! `zarr.json` of groups and arrays, in a form that any Zarr v3 reader supports.
 
 use bytes::Bytes;
 use icecore::session::Node;
@@ -8,7 +8,7 @@ use super::grid::chunk_shape;
 use crate::domains::{Domain, UNPLACED};
 use crate::error::{Answer, Failure};
 
-/// The document of a node; of a group with those of everything below it, as HTTP lists no folders.
+/// The document of a node; for a group, with the documents of everything below it, because HTTP lists no folders.
 pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {
     let tree = domain.session.tree();
     let node = tree.find(path).and_then(|number| tree.node(number));
@@ -20,7 +20,7 @@ pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {
         let is_shown = |each: &&Node| each.path.len() > prefix.len() && !is_hidden(&each.path);
         for below in tree.nodes().iter().filter(is_shown) {
             if let Some(name) = below.path.strip_prefix(&prefix) {
-                // An array of a type that is unknown here is left to the reader as it is.
+                // An array of an unknown type is served unchanged.
                 metadata.insert(name.to_owned(), plain(domain, below).or_else(|_| stored(domain, below))?.into());
             }
         }

@@ -1,17 +1,17 @@
-//! The chunks that an array is served in.
+//! Chunk grid of a served array.
 
 use icecore::grid::Axis;
 use icecore::read::ArrayView;
 
-/// Bytes of a chunk, at most; larger ones are divided.
+/// Maximum bytes of a chunk; larger ones are divided.
 const LARGEST: u64 = 16 << 20;
 
-/// Lengths of the served chunks: the array's own, divided along the leading axes where they are large.
+/// Shape of the served chunks: the array's own, divided along the leading axes if they are large.
 pub(super) fn chunk_shape(view: &ArrayView) -> Vec<u64> {
     let axes = view.grid().axes.iter();
     let own = axes.map(|axis| match axis {
         Axis::Regular { chunk, len } => (*chunk).min((*len).max(1)),
-        // Chunks of unlike lengths: regular ones of their average length.
+        // Chunks of different lengths: regular ones of their average length.
         Axis::Rectilinear { len, .. } => len.div_ceil(axis.count().max(1)).max(1),
     });
     divided(own.collect(), view.meta().dtype.size() as u64)

@@ -1,7 +1,8 @@
 //! Any array as plain Zarr v3: `/zarr/REPOSITORY[@VERSION]/…/zarr.json` and `…/c/0/1`.
 //!
-//! `document` rewrites metadata so that any Zarr reader understands it: a regular grid of chunks of moderate size and the codec
-//! `bytes`. `chunk` reads such a chunk through the read pipeline, whatever the array's own chunks, codecs and links are.
+//! `document` rewrites metadata so that any Zarr reader supports it: a regular grid of chunks of moderate size and the
+//! codec `bytes`. `chunk` reads such a chunk through the read pipeline, whatever the array's own chunks, codecs and
+//! links.
 
 mod chunk;
 mod document;
@@ -28,7 +29,7 @@ pub(crate) fn routes() -> Router<App> {
 
 const DOCUMENT: &str = "zarr.json";
 
-/// What a URL below `/zarr` asks for.
+/// Parsed URL below `/zarr`.
 #[derive(Debug, PartialEq)]
 enum Key {
     Document,
@@ -56,7 +57,7 @@ async fn answer(State(app): State<App>, Path(key): Path<String>, headers: Header
     .await
 }
 
-/// The domain that a path begins with, and the node's path in it. A domain may be a group, so the whole path is tried as one
+/// The domain that a path begins with, and the node's path in it. A domain may be a group, so the whole path is tried
 /// first, then its parent for an array.
 fn found(app: &App, node: &str) -> Answer<(Arc<Domain>, String)> {
     let missing = match app.domains.open(node) {
@@ -89,7 +90,7 @@ fn taken_apart(key: &str) -> Answer<(String, Key)> {
     }
 }
 
-/// The body, or the range of it that the client asks for.
+/// The body, or the requested range of it.
 fn ranged(headers: &HeaderMap, body: Bytes) -> Response {
     let accepts = (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let asked = headers.get(header::RANGE).and_then(|range| range.to_str().ok());

@@ -1,4 +1,4 @@
-//! Repositories made by the tests, a server on a free port of this machine, and a client of a few lines.
+//! Test repositories, a server on a free port of this machine, and a minimal client.
 #![allow(clippy::unwrap_used, clippy::panic, dead_code)] // the helpers of test files
 
 use std::io::{Read, Write};
@@ -141,7 +141,7 @@ impl Running {
         Reply::parse(all)
     }
 
-    /// The bytes of an answer as they arrive.
+    /// The bytes of a response as they arrive.
     pub fn raw(&self, target: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).unwrap();
         write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();

@@ -12,7 +12,7 @@ use crate::request::{Head, Range, parse_range};
 
 const BLOCK: u64 = 128 << 10;
 
-/// Answers `head`; false when the connection must close.
+/// Answers the request `head`; false if the connection must close.
 pub fn answer(stream: &mut TcpStream, server: &Server, head: &Head) -> io::Result<bool> {
     if head.path == "/__stats" || head.path == "/__reset" {
         if head.path == "/__reset" {
@@ -36,7 +36,7 @@ pub fn answer(stream: &mut TcpStream, server: &Server, head: &Head) -> io::Resul
     go_on
 }
 
-/// Status, bytes of the body sent, and whether the connection may go on.
+/// Status, bytes of the body that were sent, and whether the connection stays open.
 fn respond(stream: &mut TcpStream, server: &Server, head: &Head) -> (&'static str, u64, io::Result<bool>) {
     let text = "text/plain";
     if head.method != "GET" && head.method != "HEAD" {
@@ -117,7 +117,8 @@ fn short(stream: &mut TcpStream, head: &Head, status: &str, kind: &str, text: &s
     Ok(goes_on(head))
 }
 
-/// Sends a part of the file no faster than the rate. A file that shrank meanwhile ends the connection early, as a real server would.
+/// Sends a part of the file at most at the configured rate. A file that shrinks in the meantime ends the connection
+/// early, as on a real server.
 fn body(
     stream: &mut TcpStream,
     server: &Server,
@@ -137,7 +138,7 @@ fn body(
             let due = Duration::from_secs_f64(*sent as f64 / server.rate as f64);
             thread::sleep(due.saturating_sub(start.elapsed()));
         }
-        server.stats.sent(part.len() as u64); // before the client can have them: it may ask for the count next
+        server.stats.sent(part.len() as u64); // before the client can receive them: it may ask next
         stream.write_all(part)?;
     }
     Ok(())

@@ -14,7 +14,7 @@ pub struct Served {
     modified_s: i64,
 }
 
-/// The file that a request's path names below `root`; `None` when there is none or the path tries to leave the folder.
+/// The file below `root` that a request's path names; `None` if it does not exist or the path leaves the directory.
 pub fn find(root: &Path, path: &str) -> Option<Served> {
     let mut full = PathBuf::from(root);
     for part in Path::new(path.trim_start_matches('/')).components() {
@@ -40,7 +40,7 @@ pub fn find(root: &Path, path: &str) -> Option<Served> {
     })
 }
 
-/// What the conditional headers say about a file.
+/// Result of the conditional headers for a file.
 #[derive(Debug, PartialEq)]
 pub enum Condition {
     Go,
@@ -68,7 +68,7 @@ impl Served {
         Condition::Go
     }
 
-    /// `If-Range`: a range counts only while the file is still the one the client knows.
+    /// `If-Range`: the range applies only if the file is still the one that the client knows.
     pub fn range_counts(&self, head: &Head) -> bool {
         head.header("if-range").is_none_or(|known| known == self.etag || known == self.last_modified)
     }
@@ -83,7 +83,7 @@ const ERA: i64 = 146_097;
 /// Seconds since 1970 as an IMF-fixdate (RFC 9110, section 5.6.7).
 pub fn http_date(seconds: i64) -> String {
     let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // A year that begins in March puts the leap day last, which makes months and years plain divisions.
+    // A year that begins in March has its leap day last, so months and years are plain divisions.
     let (era, of_era) = ((days + EPOCH).div_euclid(ERA), (days + EPOCH).rem_euclid(ERA));
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);

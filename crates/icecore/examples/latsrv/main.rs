@@ -1,14 +1,14 @@
-//! A loopback HTTP/1.1 file server with a measured latency: the stand-in for an object store in tests and benchmarks.
+//! Loopback HTTP/1.1 file server with a configurable latency: replaces an object store in tests and benchmarks.
 //!
 //! ```text
 //! cargo run --release -p icecore --example latsrv -- DIR [--port N] [--delay-ms N] [--mbps N] [--log FILE] [--fail-every N]
 //! ```
 //!
-//! Prints its port as the first line of stdout and ends when stdin closes, so that it never outlives whoever started it.
+//! Prints its port as the first line of stdout. Ends when stdin closes, so that it never outlives its parent.
 //!
 //! * GET and HEAD with `Range`, `If-Match`, `If-None-Match`, `If-Range`, `If-(Un)modified-Since`; keep-alive; `ETag`, `Last-Modified`.
 //! * `--delay-ms`: time to the first byte of every answer. `--mbps`: 10^6 bytes per second and connection.
-//! * `--fail-every N`: each Nth request is answered 503 (tests of retries).
+//! * `--fail-every N`: every Nth request is answered with 503 (for tests of retries).
 //! * `GET /__stats`: `{"requests", "heads", "bytes", "peak", "connections", "failed"}` since the start or the last `GET /__reset`;
 //!   neither is delayed, logged or counted.
 
@@ -28,17 +28,17 @@ use std::time::Duration;
 
 use stats::Stats;
 
-/// More connections than this at once are refused: a client that leaks them should notice.
+/// Connections beyond this number are rejected, so that tests detect clients that leak them.
 const MAX_CONNECTIONS: u64 = 2048;
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What every connection's thread shares.
+/// State shared by the threads of all connections.
 pub struct Server {
     pub root: PathBuf,
     pub delay: Duration,
     /// Bytes per second of one connection; 0 is unlimited.
     pub rate: u64,
-    /// Every how many requests one fails; 0 is never.
+    /// Every Nth request fails; 0 is never.
     pub fail_every: u64,
     pub log: Option<Mutex<File>>,
     pub stats: Stats,
@@ -105,13 +105,13 @@ fn serve(options: &Options) -> io::Result<()> {
     io::stdout().flush()?;
     thread::spawn(move || accept(&listener, &server));
     io::copy(&mut io::stdin().lock().take(u64::MAX), &mut io::sink())?;
-    Ok(()) // the process ends here, and the connections' threads with it
+    Ok(()) // the process ends here, with the threads of its connections
 }
 
 fn accept(listener: &TcpListener, server: &Arc<Server>) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
-            thread::sleep(Duration::from_millis(5)); // out of file descriptors: let some connections end
+            thread::sleep(Duration::from_millis(5)); // out of file descriptors: wait for some connections to end
             continue;
         };
         if server.stats.connected() > MAX_CONNECTIONS {
@@ -120,7 +120,7 @@ fn accept(listener: &TcpListener, server: &Arc<Server>) {
         }
         let shared = Arc::clone(server);
         let started = thread::Builder::new().stack_size(256 << 10).spawn(move || {
-            // A connection that breaks is the client's business: it sees it, we go on.
+            // A broken connection concerns only the client.
             let _ = converse(stream, &shared);
             shared.stats.disconnected();
         });

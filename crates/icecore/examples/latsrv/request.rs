@@ -1,10 +1,10 @@
-//! From bytes to a request's head: method, path, the headers that matter.
+//! Parse a request's header: method, path, the headers that the server uses.
 
 use std::io::{self, Read};
 
 const MAX_HEAD: usize = 16 << 10;
 
-/// The head of one request. Header names are lower case.
+/// The header of a request. Header names are lower case.
 pub struct Head {
     pub method: String,
     /// Percent-decoded, without the query.
@@ -18,13 +18,14 @@ impl Head {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
-    /// A body would have to be read before the next request; nothing here takes one.
+    /// Whether there is a body, which would have to be read before the next request; no request here has one.
     pub fn has_body(&self) -> bool {
         self.header("transfer-encoding").is_some() || self.header("content-length").is_some_and(|n| n != "0")
     }
 }
 
-/// The next request's head, or `None` when the client closed between two requests. `pending` keeps what came too early.
+/// The next request's header, or `None` if the client closed between two requests. `pending` keeps bytes of later
+/// requests.
 pub fn read_head(stream: &mut impl Read, pending: &mut Vec<u8>) -> io::Result<Option<Head>> {
     let mut block = [0u8; 4096];
     loop {
@@ -73,10 +74,10 @@ fn percent_decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// What a `Range` header asks of `length` bytes.
+/// Meaning of a `Range` header for `length` bytes.
 #[derive(Debug, PartialEq)]
 pub enum Range {
-    /// No range, or one that the standard lets a server ignore (several ranges, another unit, nonsense).
+    /// No range, or one that the standard allows a server to ignore (several ranges, another unit, invalid syntax).
     Whole,
     /// Offset and length, not empty.
     Part(u64, u64),

@@ -1,4 +1,4 @@
-//! What the server counts, so that tests state budgets in requests and bytes.
+//! Counts of requests and bytes, so that tests state their budgets in them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,7 +15,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Counts a connection in; the number open now, this one included.
+    /// Counts a new connection; returns the number of open connections, including this one.
     pub fn connected(&self) -> u64 {
         self.connections.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed) + 1
@@ -25,7 +25,7 @@ impl Stats {
         self.open.fetch_sub(1, Relaxed);
     }
 
-    /// Counts a request in; its number, from 1. It is in flight until `Flight` is dropped.
+    /// Counts a request; returns its number, from 1. It is in flight until `Flight` is dropped.
     pub fn begin(&self, head: bool) -> (u64, Flight<'_>) {
         self.peak.fetch_max(self.active.fetch_add(1, Relaxed) + 1, Relaxed);
         self.heads.fetch_add(u64::from(head), Relaxed);
@@ -61,7 +61,7 @@ impl Stats {
     }
 }
 
-/// A request being answered.
+/// A request in flight.
 pub struct Flight<'a>(&'a Stats);
 
 impl Drop for Flight<'_> {

@@ -1,4 +1,4 @@
-//! The chunk list, and one chunk's way from stored bytes to its place.
+//! The list of chunks, and the decoding of one chunk to its position.
 
 use std::io;
 
@@ -13,11 +13,11 @@ pub struct Chunk {
     skip: usize,
     length: usize,
     target: usize,
-    /// Bytes an element of the shuffle; below 2 there is none.
+    /// Element size of the shuffle in bytes; below 2 there is no shuffle.
     shuffle: usize,
 }
 
-/// Reads the list, and sorts it by where the chunks lie.
+/// Reads the list and sorts it by file position.
 pub fn read_list(path: &str) -> io::Result<Vec<Chunk>> {
     let bytes = std::fs::read(path)?;
     let numbers: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect();
@@ -43,7 +43,7 @@ pub fn read_list(path: &str) -> io::Result<Vec<Chunk>> {
     Ok(chunks)
 }
 
-/// Runs of chunks that lie one right behind the other, each at most `max_bytes` long or a single chunk.
+/// Runs of adjacent chunks, each at most `max_bytes` long or a single chunk.
 pub fn runs(chunks: &[Chunk], max_bytes: u64) -> Vec<&[Chunk]> {
     let mut runs = Vec::new();
     let mut first = 0;
@@ -65,7 +65,7 @@ pub fn span(run: &[Chunk]) -> (u64, u64) {
     (start, run.last().map_or(start, |c| c.offset + c.stored))
 }
 
-/// The output, which many threads write to at places that do not overlap.
+/// The output, which many threads write to at disjoint positions.
 pub struct Output {
     bytes: Vec<u8>,
     base: *mut u8,
@@ -80,7 +80,7 @@ impl Output {
         if chunks.iter().map(|c| c.length).sum::<usize>() != size {
             return Err(io::Error::other("the chunks overlap in the output, or leave a gap"));
         }
-        let mut bytes = vec![0u8; size]; // zeroed by the kernel, page by page, when first touched
+        let mut bytes = vec![0u8; size]; // the kernel zeroes each page at its first access
         if warm {
             bytes.iter_mut().step_by(4096).for_each(|b| *b = 1);
         }

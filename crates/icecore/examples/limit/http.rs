@@ -1,4 +1,4 @@
-//! The least of HTTP/1.1 that reads ranges over one connection.
+//! Minimal HTTP/1.1 client that reads byte ranges over one connection.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ impl Connection {
         Ok(Self { stream, host: host.to_string(), path: path.to_string() })
     }
 
-    /// Fills `out` from `offset` of the file on.
+    /// Fills `out` with the file's bytes from `offset` on.
     pub fn read(&mut self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let last = offset + out.len() as u64 - 1;
         let ask = format!("GET /{} HTTP/1.1\r\nHost: {}\r\nRange: bytes={offset}-{last}\r\n\r\n", self.path, self.host);

@@ -1,13 +1,13 @@
-//! The limit that the benchmarks measure readers against: someone who already knows where every chunk lies and does
-//! nothing but fetch, inflate and unshuffle it into place, on all cores.
+//! Upper limit of reading speed for the benchmarks: knows the position of every chunk in advance, and only fetches,
+//! inflates and unshuffles the chunks into place, on all cores.
 //!
 //! ```text
 //! limit LIST (FILE | http://HOST:PORT/PATH) [--threads N] [--max-request BYTES] [--warm]
 //! ```
 //!
-//! LIST is a file of little-endian u64 records, seven a chunk (see `chunks::Chunk`). Locally each thread preads single
-//! chunks; over HTTP each of N connections fetches runs of adjacent chunks. `--warm` touches the output first.
-//! Prints JSON: wall and CPU seconds, requests, peak resident memory, and the CRC-32 of the output.
+//! LIST is a file of little-endian u64 records, seven per chunk (see `chunks::Chunk`). Local files: each thread reads
+//! single chunks with pread. HTTP: each of N connections fetches runs of adjacent chunks. `--warm` writes the output's
+//! pages first. Prints JSON: wall and CPU seconds, requests, peak resident memory, and the CRC-32 of the output.
 
 mod chunks;
 mod http;
@@ -91,7 +91,7 @@ fn run(options: &Options) -> io::Result<String> {
     ))
 }
 
-/// One thread: takes the next run of chunks until none is left.
+/// One thread: processes the next run of chunks until none is left.
 fn work(source: &str, runs: &[&[Chunk]], next: &AtomicUsize, output: &Output) -> io::Result<()> {
     let mut remote = source.strip_prefix("http://").map(http::Connection::open).transpose()?;
     let local = if remote.is_none() { Some(File::open(source)?) } else { None };
@@ -113,7 +113,7 @@ fn work(source: &str, runs: &[&[Chunk]], next: &AtomicUsize, output: &Output) ->
     Ok(())
 }
 
-/// CPU time of the whole process, all threads: user and system.
+/// CPU time of all threads of the process, user and system.
 fn cpu_seconds() -> io::Result<f64> {
     const CLOCK_PROCESS_CPUTIME_ID: i32 = 2;
     unsafe extern "C" {

@@ -13,7 +13,7 @@ use super::sums::{Sum, Whole};
 pub enum Function {
     /// `count`
     Count,
-    /// `sum` and `mean` of floats; `high` (multiples of 2³²) and `low` of whole numbers
+    /// `sum` and `mean` of floats; `high` (multiples of 2³²) and `low` for integers
     Sum,
     /// `mean`
     Mean,
@@ -23,13 +23,13 @@ pub enum Function {
     Extremes,
 }
 
-/// One number a key.
+/// One number per key.
 pub enum Part {
     Whole(Vec<i64>),
     Real(Vec<f64>),
 }
 
-/// A function of a column, with a place for each key; null and NaN are left out.
+/// Reduction of a column, with one accumulator per key; null and NaN are skipped.
 pub struct Fold {
     dtype: DType,
     places: Places,
@@ -42,7 +42,7 @@ enum Places {
     Whole(ShardedAccumulators<Whole>),
     Moments(ShardedAccumulators<Moments>),
     Least(ShardedAccumulators<Extremes<i64>>),
-    /// Of unsigned numbers, as the same bits.
+    /// Results of unsigned type, with the same bits.
     Unsigned(ShardedAccumulators<Extremes<u64>>),
     Real(ShardedAccumulators<Extremes<f64>>),
 }
@@ -70,7 +70,7 @@ impl Fold {
     /// Adds rows; all key numbers are below `keys`.
     ///
     /// # Errors
-    /// `memory` where no thread can be started.
+    /// `memory` if no thread can be started.
     pub fn add(&mut self, keys: usize, rows: &Rows<'_>) -> Result<()> {
         with_number!(&self.dtype, T => match &mut self.places {
             Places::Count(places) => places.add(keys, rows, |place, _: T| *place += 1),
@@ -83,8 +83,8 @@ impl Fold {
         }, else Ok(()))
     }
 
-    /// What is known, by name, for each key in order of their numbers; `count` is how many values went in. Where that is 0
-    /// the others mean nothing.
+    /// The results by name, in the order of the key numbers; `count` is the number of values. If it is 0, the other
+    /// results are meaningless.
     pub fn finish(self) -> Vec<(&'static str, Part)> {
         match &self.places {
             Places::Count(p) => vec![("count", whole(p, |p| *p as i64))],

@@ -7,9 +7,9 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::pool::for_each;
 
-/// No number.
+/// Marks a key without a number.
 pub(super) const NONE: u32 = u32::MAX;
-/// Rows that one thread takes at a time.
+/// Rows per unit of work.
 const PIECE: usize = 1 << 14;
 
 /// The number of the next key after `len` keys.
@@ -23,7 +23,7 @@ pub(super) fn next(keys: usize) -> Result<u32> {
     })
 }
 
-/// The numbers of so many rows' keys, [`NONE`] for those that are new: `find` is asked on all cores.
+/// The numbers of the keys of `rows` rows, [`NONE`] for unknown keys: `find` runs on all cores.
 pub(super) fn known(rows: usize, find: impl Fn(Range<usize>, &mut [u32]) + Sync) -> Result<Vec<u32>> {
     let mut codes = vec![NONE; rows];
     let pieces: Vec<Mutex<&mut [u32]>> = codes.chunks_mut(PIECE).map(Mutex::new).collect();

@@ -1,8 +1,8 @@
 //! Grouped reductions: numbering of keys and accumulators per key.
 //!
-//! A key's number is its place among those met so far and never changes, so that nothing must be joined after the last
-//! batch. Known keys are looked up, large words numbered and columns folded on all cores. Several key columns are numbered one
-//! after the other: two numbers side by side are a word, which is a key again.
+//! Keys are numbered in the order of their first occurrence and keep their numbers, so that no merge is needed after
+//! the last batch. Look-ups of known keys, numbering of large words and reductions run on all cores. Several key
+//! columns are numbered one after another: two key numbers form one word, which is numbered again.
 
 mod extremes;
 mod fold;

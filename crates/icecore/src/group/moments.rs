@@ -2,14 +2,14 @@
 
 use super::sharded_accumulators::Place;
 
-/// Values are taken as deviations from the mean so far (from the first value to begin with), and some of them at a time
-/// joined with those before, as in T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for
-/// Computing Sample Variances" (1979): nothing is lost where values vary little around one that is far from zero.
+/// Values enter as deviations from the current mean (at first, from the first value). Blocks of them are combined with
+/// the earlier ones as in T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating Formulae and a Pairwise Algorithm for
+/// Computing Sample Variances" (1979): precision is kept even if values vary little around a large mean.
 #[derive(Clone, Copy, Default)]
 pub struct Moments {
     count: u64,
     mean: f64,
-    /// What rounding took from the mean: deviations from it would else have an error of their own.
+    /// Rounding error of the mean, without which deviations from it would be inaccurate.
     rest: f64,
     m2: f64,
     new: u64,
@@ -17,7 +17,7 @@ pub struct Moments {
     squares: f64,
 }
 
-/// Values that are joined with those before at a time: few enough for plain sums, which lose one bit in so many.
+/// Values per block: few enough for plain sums.
 const NEW: u64 = 256;
 
 impl Moments {
@@ -38,12 +38,12 @@ impl Moments {
         }
     }
 
-    /// With all values joined.
+    /// The result, including the current block.
     pub fn settled(mut self) -> Self {
         if self.new > 0 {
             let new = self.new as f64;
             let m2 = self.squares - self.sum * (self.sum / new);
-            let m2 = if m2.is_nan() { f64::INFINITY } else { m2.max(0.0) }; // too large to be squared
+            let m2 = if m2.is_nan() { f64::INFINITY } else { m2.max(0.0) }; // squares overflow
             self.take_in(self.new, self.sum / new - self.rest, m2);
             (self.new, self.sum, self.squares) = (0, 0.0, 0.0);
         }
@@ -63,7 +63,7 @@ impl Moments {
         self.count += count;
     }
 
-    /// Infinities have no deviations; values too far from the mean are treated as infinite.
+    /// Infinities have no deviation; values too far from the mean are treated as infinite.
     #[cold]
     fn add_infinite(&mut self, value: f64, gap: f64) {
         *self = self.settled();

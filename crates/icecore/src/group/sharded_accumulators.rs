@@ -7,15 +7,15 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::pool::{for_each, threads};
 
-/// Key `i` has its place in list `i % LISTS`.
+/// Key `i` is in list `i % LISTS`.
 const LISTS: usize = 16;
-/// Rows whose keys are looked at together.
+/// Rows whose keys are processed together.
 const BLOCK: usize = 1024;
-/// Fewer rows than this are taken in by one thread.
+/// Fewer rows than this are processed by one thread.
 const FEW: usize = 1 << 14;
-/// Up to this many keys, each piece of the rows has its own accumulators, which are combined at the end.
+/// Up to this number of keys, each piece of the rows has its own accumulators, which are combined at the end.
 const FEW_KEYS: usize = 1024;
-/// Rows of a piece.
+/// Rows per piece.
 const PIECE: usize = 1 << 16;
 
 /// Accumulator of one key.
@@ -31,12 +31,12 @@ impl Place for u64 {
 }
 
 /// One accumulator per key. The result does not depend on the number of threads: with few keys the rows are always
-/// cut into the same pieces; with many keys one thread processes all rows of a key, in their order.
+/// divided into the same pieces; with many keys one thread processes all rows of a key, in their order.
 pub struct ShardedAccumulators<P> {
     lists: [Vec<P>; LISTS],
 }
 
-/// Rows: the numbers of their keys, and the values of a column; null is where `valid` has 0.
+/// Rows: their key numbers, and the values of a column; null where `valid` is 0.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     pub codes: &'a [u32],
@@ -44,7 +44,7 @@ pub struct Rows<'a> {
     pub valid: Option<&'a [u8]>,
 }
 
-/// A thread's lists, empty ones for those of others.
+/// The lists of one thread; the lists of other threads are empty.
 type Hand<'a, P> = [&'a mut [P]; LISTS];
 
 impl<P> Default for ShardedAccumulators<P> {
@@ -54,7 +54,7 @@ impl<P> Default for ShardedAccumulators<P> {
 }
 
 impl<P> ShardedAccumulators<P> {
-    /// The places in order of the keys' numbers.
+    /// The accumulators in the order of the key numbers.
     pub fn iter(&self) -> impl Iterator<Item = &P> {
         let keys: usize = self.lists.iter().map(Vec::len).sum();
         (0..keys).filter_map(|key| self.lists.get(key % LISTS)?.get(key / LISTS))
@@ -62,10 +62,10 @@ impl<P> ShardedAccumulators<P> {
 }
 
 impl<P: Place> ShardedAccumulators<P> {
-    /// Adds the values that are not null nor NaN.
+    /// Adds the values that are neither null nor NaN.
     ///
     /// # Errors
-    /// `memory` where no thread can be started.
+    /// `memory` if no thread can be started.
     pub fn add<T: Number>(&mut self, keys: usize, rows: &Rows<'_>, add: impl Fn(&mut P, T) + Sync) -> Result<()> {
         for (i, list) in self.lists.iter_mut().enumerate() {
             list.resize(list.len().max((keys + LISTS - 1 - i) / LISTS), P::default());
@@ -141,7 +141,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Hands out the rows whose keys have their places in the lists that `is_mine` tells: their keys and values.
+/// Calls `put` with the key numbers and values of the rows whose keys are in lists for which `is_mine` is true.
 fn take<T: Number>(rows: &Rows<'_>, is_mine: impl Fn(usize) -> bool, mut put: impl FnMut(usize, T)) {
     let mine: [bool; LISTS] = std::array::from_fn(is_mine);
     if mine == [true; LISTS] && rows.valid.is_none() {
@@ -154,7 +154,7 @@ fn take<T: Number>(rows: &Rows<'_>, is_mine: impl Fn(usize) -> bool, mut put: im
     let all = [1; BLOCK];
     for (block, bytes) in rows.codes.chunks(BLOCK).zip(rows.values.chunks(BLOCK * T::SIZE)) {
         let mut count = 0;
-        // Without a branch, which nothing could foretell.
+        // Without a branch, which would be unpredictable.
         for ((code, value), valid) in block.iter().zip(T::values(bytes)).zip(valid.next().unwrap_or(&all)) {
             if let (Some(a), Some(b)) = (codes.get_mut(count), values.get_mut(count)) {
                 (*a, *b) = (*code, value);

@@ -2,7 +2,7 @@
 
 use super::sharded_accumulators::Place;
 
-/// Of floats, with what rounding took from the sum (D. E. Knuth's two-sum), and how many they are.
+/// Sum of floats, with its rounding error (D. E. Knuth's two-sum), and their count.
 #[derive(Clone, Copy, Default)]
 pub struct Sum {
     pub count: u64,
@@ -38,7 +38,7 @@ impl Place for Sum {
     }
 }
 
-/// Of whole numbers, exactly.
+/// Exact sum of integers.
 #[derive(Clone, Copy, Default)]
 pub struct Whole {
     pub count: u64,
@@ -52,7 +52,7 @@ impl Whole {
         self.count += 1;
     }
 
-    /// The multiple of 2³² and the rest, which is not negative.
+    /// The multiple of 2³² and the non-negative remainder.
     pub fn halves(&self) -> (i64, i64) {
         ((self.sum >> 32) as i64, (self.sum & 0xFFFF_FFFF) as i64)
     }

@@ -7,7 +7,7 @@ use super::text_keys::texts;
 /// Offsets into bytes, as in Arrow's columnar format.
 pub type Column = (Vec<i64>, Vec<u8>);
 
-/// A place for each key; null is left out.
+/// One accumulator per key; null is skipped.
 #[derive(Default)]
 pub struct Ends {
     places: Vec<Option<[Vec<u8>; 2]>>,
@@ -39,8 +39,8 @@ impl Ends {
         Ok(())
     }
 
-    /// Offsets and bytes of the smallest and of the largest strings, in order of the keys' numbers, and their validity (0:
-    /// no value, an empty string).
+    /// Offsets and bytes of the smallest and of the largest strings, in the order of the key numbers, and their
+    /// validity (0: no value, an empty string).
     pub fn finish(self) -> ([Column; 2], Vec<u8>) {
         let column = |which: fn(&[Vec<u8>; 2]) -> &[u8]| {
             let (mut offsets, mut bytes) = (vec![0], Vec::new());

@@ -9,10 +9,10 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::key_numbers::{NONE, known, next};
 
-/// Texts by their numbers.
+/// Strings by number.
 #[derive(Default)]
 pub struct Texts {
-    /// With the hash, which is compared first and needed again when the table grows.
+    /// With the hash, which is compared first and reused when the table grows.
     numbers: HashTable<(u64, u32)>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -21,7 +21,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// The number of each row's key; `offsets` into `bytes` as in Arrow's columnar format. Null is where `valid` has 0.
+    /// The number of each row's key; `offsets` into `bytes` as in Arrow's columnar format. Null where `valid` is 0.
     ///
     /// # Errors
     /// `internal` for offsets outside the bytes, `unsupported` for more than 2³² keys.
@@ -29,7 +29,7 @@ impl Texts {
         let rows = offsets.len().saturating_sub(1);
         let texts = |rows| texts(offsets, bytes, valid, rows);
         let mut codes = known(rows, |range, codes| {
-            let mut last: Option<(&[u8], u32)> = None; // rows that follow each other often have one key
+            let mut last: Option<(&[u8], u32)> = None; // consecutive rows often have the same key
             for (text, code) in texts(range).zip(codes) {
                 *code = match (text, last) {
                     (Ok(Some(text)), Some((before, code))) if before == text => code,
@@ -62,7 +62,7 @@ impl Texts {
         self.ends.is_empty()
     }
 
-    /// The keys' offsets and bytes in order of their numbers, and the number of null, whose text is empty.
+    /// Offsets and bytes of the keys in the order of their numbers, and the number of null, whose string is empty.
     pub fn finish(self) -> (Vec<i64>, Vec<u8>, Option<u32>) {
         (std::iter::once(0).chain(self.ends.iter().map(|end| *end as i64)).collect(), self.bytes, self.null)
     }
@@ -104,7 +104,7 @@ impl Texts {
     }
 }
 
-/// The texts of some rows, None if `valid` has 0.
+/// The strings of some rows, None where `valid` is 0.
 pub(super) fn texts<'a>(
     offsets: &[i64],
     bytes: &'a [u8],

@@ -11,20 +11,20 @@ use super::word_tables::{Asked, WordTables};
 /// Larger words are hashed; a direct table for smaller words takes at most 16 MiB.
 const NEAR: u64 = 1 << 22;
 
-/// Words by their numbers. NaN is null, and -0.0 is 0.0.
+/// Words by number. NaN is null, and -0.0 is 0.0.
 #[derive(Default)]
 pub struct Words {
     far: WordTables,
-    /// The numbers of small words (`NONE` if there is none), which need no hash.
+    /// Direct table with the numbers of small words (`NONE` if unknown), which need no hash.
     near: Vec<u32>,
     words: Vec<u64>,
     null: Option<u32>,
-    /// Whether most of the last rows had keys that had not been met before: looking for them first is in vain.
+    /// Whether most of the last rows had new keys: a separate look-up of known keys would then be wasted.
     are_new: bool,
 }
 
 impl Words {
-    /// The number of each row's key: whole numbers are extended to 64 bits, floats widened. Null is where `valid` has 0.
+    /// The number of each row's key: integers are extended to 64 bits, floats widened. Null where `valid` is 0.
     ///
     /// # Errors
     /// `unsupported` for types that are not numeric, and for more than 2³² keys.
@@ -44,7 +44,7 @@ impl Words {
         })
     }
 
-    /// The same, of two numbers a row.
+    /// The same for keys of two numbers per row.
     ///
     /// # Errors
     /// `unsupported` for more than 2³² keys.
@@ -63,12 +63,12 @@ impl Words {
         self.words.is_empty()
     }
 
-    /// The keys in order of their numbers, and the number of null, whose word means nothing.
+    /// The keys in the order of their numbers, and the number of null, whose word is meaningless.
     pub fn finish(self) -> (Vec<u64>, Option<u32>) {
         (self.words, self.null)
     }
 
-    /// Known keys are looked up on all cores, and new large words numbered there, too.
+    /// Known keys are looked up on all cores, and new large words are numbered on all cores too.
     fn rows<I>(&mut self, rows: usize, words: impl Fn(Range<usize>) -> I + Sync) -> Result<Vec<u32>>
     where
         I: Iterator<Item = Option<u64>>,

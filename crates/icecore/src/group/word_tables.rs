@@ -29,23 +29,23 @@ impl Entry {
     }
 }
 
-/// Words by their numbers.
+/// Words by number.
 #[derive(Default)]
 pub(super) struct WordTables {
     tables: [HashTable<Entry>; TABLES],
     hasher: FixedState,
 }
 
-/// Rows and their words, by the table that these go into.
+/// Rows and their words, by table.
 #[derive(Default)]
 pub(super) struct Asked([Vec<(usize, u64)>; TABLES]);
 
-/// What one thread works on.
+/// The work of one thread.
 struct Part<'a> {
     table: &'a mut HashTable<Entry>,
     asked: &'a [(usize, u64)],
     codes: Vec<u32>,
-    /// Where the new words are in the table, in order of their numbers.
+    /// Positions of the new words in the table, in the order of their numbers.
     fresh: Vec<(usize, u64)>,
 }
 
@@ -64,8 +64,9 @@ impl WordTables {
         }
     }
 
-    /// Puts the numbers of the rows' words into `codes`; new words have those from `first` on, table by table and in the order
-    /// in which they come, whatever the number of threads. They are returned in order of their numbers.
+    /// Writes the numbers of the rows' words to `codes`. New words are numbered from `first` on, table by table and in
+    /// the order of their occurrence, independently of the number of threads. They are returned in the order of their
+    /// numbers.
     ///
     /// # Errors
     /// `unsupported` for more than 2³² keys.
@@ -110,9 +111,9 @@ impl WordTables {
 }
 
 impl Part<'_> {
-    /// The words' numbers, as if no other table had new ones.
+    /// Numbers the words as if no other table had new ones.
     fn look_up(&mut self, first: u32, hasher: &FixedState) {
-        // Nothing moves from here on.
+        // After this the table does not move its entries.
         self.table.reserve(self.asked.len(), |entry| hasher.hash_one(entry.word()));
         for (_, word) in self.asked {
             let hash = hasher.hash_one(*word);
@@ -127,7 +128,7 @@ impl Part<'_> {
         }
     }
 
-    /// Numbers the words again, after the `start` new words of the earlier tables.
+    /// Shifts the numbers by the `start` new words of the earlier tables.
     fn shift(&mut self, first: u32, start: u32) {
         for (bucket, _) in &self.fresh {
             if let Some(entry) = self.table.get_bucket_mut(*bucket) {
@@ -138,7 +139,7 @@ impl Part<'_> {
     }
 }
 
-/// By bits that the tables themselves make no use of.
+/// Chooses a table by hash bits that the tables themselves do not use.
 #[inline(always)]
 fn table_of(hash: u64) -> usize {
     (hash >> 48) as usize % TABLES

@@ -3,12 +3,12 @@
 /// Address space that glibc reserves for each thread's arena; most of it stays unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const ARENA: u64 = 64 << 20;
-/// Of the addresses, what may be set apart.
+/// Share of the address space that arenas may reserve: one part in this many.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const SHARE: u64 = 8;
 
-/// Keeps the C library from giving each thread an arena of its own where they would take up what the process may have: a pack
-/// ended at a block of some bytes while nine tenths of its addresses lay idle. To be called before threads are started.
+/// Limits the number of malloc arenas if the process's address space is limited: a pack once failed to allocate a few
+/// bytes while nine tenths of its addresses were reserved but unused. Call it before threads are started.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn spare_addresses() {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -21,6 +21,6 @@ pub fn spare_addresses() {
     unsafe { libc::mallopt(libc::M_ARENA_MAX, arenas as libc::c_int) };
 }
 
-/// Other allocators set nothing apart.
+/// Other allocators reserve nothing.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn spare_addresses() {}

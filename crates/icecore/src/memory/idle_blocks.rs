@@ -1,4 +1,5 @@
-//! Choice of the idle block for a request, and of the block to free when there are too many. Does not access memory.
+//! Choice of the idle block for a request, and of the blocks to free when there are too many. Does not access the
+//! memory.
 
 /// An unused block of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +20,12 @@ impl Idle {
         Self { blocks: Vec::new(), bytes: 0 }
     }
 
-    /// Bytes of all blocks.
+    /// Total bytes of all blocks.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The smallest block of at least `bytes`; none that would be used by less than four fifths.
+    /// The smallest block of at least `bytes`, unless less than four fifths of it would be used.
     pub fn take(&mut self, bytes: usize) -> Option<Block> {
         let fits = |block: &Block| block.bytes >= bytes && block.bytes - bytes <= bytes / 4;
         let (at, _) = self.blocks.iter().enumerate().filter(|(_, b)| fits(b)).min_by_key(|(_, b)| b.bytes)?;
@@ -33,7 +34,7 @@ impl Idle {
         Some(block)
     }
 
-    /// Keeps a block, and returns those that are too much for `cap` bytes: the oldest ones, or the block itself.
+    /// Adds a block, and returns those that exceed `cap` bytes: the oldest ones, or the block itself.
     pub fn put(&mut self, block: Block, cap: usize) -> Vec<Block> {
         if block.bytes > cap {
             return vec![block];
@@ -43,7 +44,7 @@ impl Idle {
         self.shrink(cap)
     }
 
-    /// Takes out the oldest blocks until the others are within `cap` bytes.
+    /// Removes the oldest blocks until the others are within `cap` bytes.
     pub fn shrink(&mut self, cap: usize) -> Vec<Block> {
         let mut count = 0;
         while self.bytes > cap

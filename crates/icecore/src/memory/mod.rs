@@ -19,46 +19,46 @@ use crate::settings;
 
 pub use arenas::spare_addresses;
 
-/// Results below this size are better off with the C library, which keeps such blocks itself.
+/// Smaller results come from the C library, which reuses such blocks itself.
 pub const WORTH: usize = 1 << 20;
 
 const DEFAULT_CAP: usize = 256 << 20;
 const PAGE: usize = 4096;
 
-/// Memory that was asked for.
+/// Allocated memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     pub start: NonNull<u8>,
-    /// It was used before: its pages are there, with other numbers in them. Else it reads as zeros.
+    /// Whether it was used before: its pages exist and hold old data. Otherwise it reads as zeros.
     pub reused: bool,
 }
 
 /// Statistics of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryInfo {
-    /// Bytes that are kept and not in use.
+    /// Bytes of idle blocks.
     pub idle: usize,
-    /// The most that may be kept.
+    /// Maximum bytes of idle blocks.
     pub cap: usize,
-    /// Blocks that were handed out again.
+    /// Number of reused blocks.
     pub reused: u64,
-    /// Blocks that came from the kernel.
+    /// Number of blocks from the kernel.
     pub fresh: u64,
 }
 
 #[derive(Clone)]
 struct Pool {
     idle: Idle,
-    /// Bytes of the blocks in use, by where they begin. A length in front of the data would be their first page's first touch:
-    /// blocks are below one another, and before the next one is there that page can only be a small one, and with it all up to
-    /// the next border of huge pages.
+    /// Bytes of the blocks in use, by start address. The length is not stored in front of the data, because writing it
+    /// would fault in the block's first page: at that time the neighbouring block may not exist, so that the kernel
+    /// would use small pages up to the next huge-page boundary.
     used: HashMap<usize, usize>,
     info: MemoryInfo,
 }
 
 static POOL: PerProcess<Mutex<Pool>> = PerProcess::new();
 
-/// A child goes on with its parent's blocks, which are its own copies; with none of them where a thread was just taking one.
+/// A child inherits its copies of the parent's blocks, unless another thread held the lock at the fork.
 fn begin(parents: Option<&Mutex<Pool>>) -> Mutex<Pool> {
     let inherited = parents.and_then(|pool| pool.try_lock().ok().map(|pool| pool.clone()));
     Mutex::new(inherited.unwrap_or_else(|| {
@@ -77,7 +77,8 @@ fn locked<T>(job: impl FnOnce(&mut Pool) -> T) -> T {
     job(&mut POOL.get_or(begin).lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// `bytes` of memory with anything in it, aligned to a page; `None` if there is none. [`release`] takes it back.
+/// Allocates `bytes` of memory with unspecified contents, aligned to a page; `None` if memory is exhausted. [`release`]
+/// frees it.
 #[must_use]
 pub fn allocate(bytes: usize) -> Option<Memory> {
     let whole = bytes.max(1).checked_next_multiple_of(PAGE)?;
@@ -95,10 +96,10 @@ pub fn allocate(bytes: usize) -> Option<Memory> {
     Some(Memory { start, reused: kept.is_some() })
 }
 
-/// Takes back what [`allocate`] gave, for the next one who asks.
+/// Returns memory from [`allocate`] to the pool.
 ///
 /// # Safety
-/// `start` came from [`allocate`] or [`resize`], and nothing uses it any more.
+/// `start` must come from [`allocate`] or [`resize`], and must not be used any more.
 pub unsafe fn release(start: NonNull<u8>) {
     let start = start.as_ptr() as usize;
     // A forked child may have a different allocation state; leave the block alone.
@@ -111,7 +112,7 @@ pub unsafe fn release(start: NonNull<u8>) {
     drop_all(locked(|pool| pool.idle.put(block, pool.info.cap)));
 }
 
-/// Memory of another length with the same beginning; `None` if there is none, and `start` is then as it was.
+/// Resizes a block and keeps its beginning; `None` if memory is exhausted, and `start` is then unchanged.
 ///
 /// # Safety
 /// As [`release`].
@@ -156,7 +157,7 @@ pub fn set_result_pool(cap: usize) {
 mod tests {
     use super::*;
 
-    /// One test: the pool is the process's.
+    /// A single test, because the pool is global to the process.
     #[test]
     fn blocks_come_back_within_the_cap() {
         const BYTES: usize = 3 << 20;

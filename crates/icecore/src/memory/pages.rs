@@ -2,7 +2,7 @@
 
 use super::idle_blocks::Block;
 
-/// At least `bytes` of memory that reads as zeros, aligned to 4 KiB; `None` if there is none.
+/// Allocates at least `bytes` of zeroed memory, aligned to 4 KiB; `None` if memory is exhausted.
 #[cfg(unix)]
 pub(super) fn map(bytes: usize) -> Option<Block> {
     let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -19,24 +19,24 @@ pub(super) fn map(bytes: usize) -> Option<Block> {
     Some(Block { start: start as usize, bytes })
 }
 
-/// Gives a block back.
+/// Frees a block.
 ///
 /// # Safety
-/// It came from [`map`], and nothing uses it any more.
+/// The block must come from [`map`] and must not be used any more.
 #[cfg(unix)]
 pub(super) unsafe fn unmap(block: Block) {
     // SAFETY: as the caller says. It fails only where the kernel can't split a mapping further, which this is not.
     unsafe { libc::munmap(block.start as *mut libc::c_void, block.bytes) };
 }
 
-/// Lets the kernel take the pages of an idle block when it needs them: whoever uses the block again finds what was in it, or
-/// zeros, and pays for new pages only where they were taken.
+/// Allows the kernel to reclaim the pages of an idle block when it needs them. The next user finds the old contents or
+/// zeros, and pays for new pages only where the old ones were reclaimed.
 ///
 /// # Safety
 /// As [`unmap`].
 #[cfg(unix)]
 pub(super) unsafe fn lend(block: Block) {
-    // Whole huge pages only: the kernel would cut those at the ends into small ones.
+    // Whole huge pages only: the kernel would split those at the ends into small ones.
     const HUGE: usize = 2 << 20;
     let (first, end) = (block.start.next_multiple_of(HUGE), (block.start + block.bytes) / HUGE * HUGE);
     if end > first {
@@ -54,7 +54,7 @@ pub(super) fn map(bytes: usize) -> Option<Block> {
 }
 
 /// # Safety
-/// The block came from [`map`], and nothing uses it any more.
+/// The block must come from [`map`] and must not be used any more.
 #[cfg(not(unix))]
 pub(super) unsafe fn unmap(block: Block) {
     if let Ok(layout) = std::alloc::Layout::from_size_align(block.bytes, 4096) {

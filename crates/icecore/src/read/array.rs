@@ -11,7 +11,7 @@ use once_cell::race::OnceBox;
 
 use crate::store::stores;
 
-/// An array with everything that reading it needs; cheap to share.
+/// An array with all that reading needs; cheap to share.
 pub struct ArrayView {
     repo: Repo,
     snapshot: Snapshot,
@@ -65,17 +65,17 @@ impl ArrayView {
         &self.snapshot
     }
 
-    /// The grid of the units that are decoded: inner chunks when the array is sharded.
+    /// The grid of the decoded units: inner chunks if the array is sharded.
     pub fn grid(&self) -> &ChunkGrid {
         &self.grid
     }
 
-    /// A number of the process for (repository, snapshot, path): the same array opened twice shares its cached chunks.
+    /// A process-wide number for (repository, snapshot, path): the same array opened twice shares its cached chunks.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where the chunks are; loaded once.
+    /// The locations of the chunks; loaded once.
     pub fn table(&self) -> Result<&Arc<ChunkTable>> {
         if let Some(table) = self.table.get() {
             return Ok(table);
@@ -84,7 +84,7 @@ impl ArrayView {
         Ok(self.table.get_or_init(|| Box::new(table)))
     }
 
-    /// Loads the tables of several arrays side by side: a remote repository answers them in one round trip.
+    /// Loads the tables of several arrays concurrently: a remote repository needs one round trip.
     pub(crate) fn load_tables(views: &[&Self]) -> Result<()> {
         let mut missing: Vec<&&Self> = views.iter().filter(|v| v.table.get().is_none()).collect();
         missing.sort_by_key(|v| v.number);
@@ -109,7 +109,7 @@ impl ArrayView {
 
 fn number(key: &str) -> u64 {
     static NUMBERS: PerProcess<Mutex<HashMap<String, u64>>> = PerProcess::new();
-    // Counted on in a child, which may still use arrays of its parent's under their numbers.
+    // The count continues in a child process, which may still use its parent's arrays under their numbers.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut numbers = NUMBERS.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
     *numbers.entry(key.to_owned()).or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Caches with a byte cap: decoded chunks that were needed in part, and shard indexes.
+//! Caches with a byte limit: decoded chunks that were needed in part, and shard indexes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use icecore_catalog::PerProcess;
 
 use crate::settings;
 
-/// Which chunk: the number of its array (see [`super::ArrayView`]) and its place in the grid.
+/// Identifies a chunk: the number of its array (see [`super::ArrayView`]) and its index in the grid.
 pub(crate) type Key = (u64, u64);
 
-/// The key of a decoded chunk: its numbers differ with the planes that were read.
+/// The key of a decoded chunk, whose values depend on the planes that were read.
 pub(crate) fn chunk_key(array: u64, planes: usize, flat: u64) -> Key {
     (array << 4 | if planes < 15 { planes as u64 } else { 15 }, flat)
 }
@@ -67,7 +67,7 @@ impl<V: ?Sized> ByteCache<V> {
         Some(Arc::clone(value))
     }
 
-    /// Would a value of this size be kept? One that fills much of the cache would only push out the others.
+    /// Whether a value of this size would be kept. Values that fill much of the cache would evict all others.
     pub fn takes(&self, bytes: usize) -> bool {
         bytes <= self.lock().cap / 8
     }
@@ -118,7 +118,7 @@ impl<V: ?Sized> Inner<V> {
     }
 }
 
-/// Entries of a shard's index: offset and length in the shard, or None for a chunk that is all fill value.
+/// Entries of a shard's index: offset and length in the shard, or None for a chunk of only fill values.
 pub(crate) type ShardIndex = [Option<(u64, u64)>];
 
 /// Decoded chunks.
@@ -127,7 +127,7 @@ pub(crate) fn chunks() -> &'static ByteCache<[u8]> {
     CHUNKS.get_or(|_| ByteCache::new(cap()))
 }
 
-/// Tables of chunks in planes.
+/// Tables of byte-plane chunks.
 pub(crate) fn heads() -> &'static ByteCache<[u8]> {
     static HEADS: PerProcess<ByteCache<[u8]>> = PerProcess::new();
     HEADS.get_or(|_| ByteCache::new(16 << 20))
@@ -141,7 +141,7 @@ pub(crate) fn indexes() -> &'static ByteCache<ShardIndex> {
 
 const DEFAULT_CAP: usize = 16 << 20;
 const UNSET: usize = usize::MAX;
-/// What [`set_cache_bytes`] said, for children too.
+/// The limit set by [`set_cache_bytes`], which children inherit.
 static CAP: AtomicUsize = AtomicUsize::new(UNSET);
 
 fn cap() -> usize {

@@ -1,8 +1,9 @@
-//! coalesce: spans → requests, under each store's own costs. Pure; the rules are in `icecore_grid::coalesce`.
+//! coalesce: spans → requests, by each store's cost. Pure; the rules are in `icecore_grid::coalesce`.
 
 use icecore_grid::{Merge, Request, Span, coalesce as merge_spans};
 
-/// Requests for `spans`; `merges` gives the rule of each source. Spans of sources with the same rule are merged in one go.
+/// Requests for `spans`; `merges` gives the rule of each source. Spans of all sources with the same rule are merged
+/// together.
 pub(crate) fn requests(spans: &[Span], merges: &[Merge]) -> Vec<Request> {
     let mut rules: Vec<&Merge> = Vec::new();
     for rule in merges {

@@ -16,11 +16,11 @@ use crate::pool::{for_each, guarded};
 #[derive(Default)]
 struct Worker {
     scratch: Scratch,
-    /// Of the chunks that are decoded at once.
+    /// Contexts for two chunks that are decoded together.
     desks: [Desk; 2],
 }
 
-/// What one chunk needs.
+/// Buffers for one chunk.
 #[derive(Default)]
 struct Desk {
     cut: Cut,
@@ -28,18 +28,18 @@ struct Desk {
     kept: Option<Arc<[u8]>>,
 }
 
-/// Where a chunk is decoded to.
+/// Destination of a decoded chunk.
 #[derive(Clone, Copy)]
 enum Landing {
-    /// To where it belongs in the target, from this byte on.
+    /// Directly into the target, from this byte on.
     Target(usize),
     /// Decode into the cache.
     Kept,
-    /// Beside, and part of it is copied.
+    /// Into a buffer, from which a part is copied.
     Beside,
 }
 
-/// A chunk's stored bytes on their way.
+/// A chunk's stored bytes and destination.
 struct Task<'a> {
     query: &'a Query<'a>,
     planes: usize,
@@ -50,8 +50,8 @@ struct Task<'a> {
 
 thread_local!(static WORKER: Cell<Option<Box<Worker>>> = const { Cell::new(None) });
 
-/// Lends the thread's worker out. It is taken, not borrowed: a codec may itself run work on this pool, and a thread that
-/// waits for it may pick up another of our jobs in the meantime.
+/// Lends out the thread's worker. It is taken, not borrowed: a codec may itself run work on this pool, and a thread
+/// that waits for it may execute another of our jobs in the meantime.
 fn with_worker<T>(job: impl FnOnce(&mut Worker) -> T) -> T {
     let mut worker = WORKER.take().unwrap_or_default();
     let result = job(&mut worker);
@@ -82,7 +82,7 @@ impl<'a> Decoder<'a> {
         Ok(self.short.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// All pieces that need no request: missing chunks, inline ones, cached ones.
+    /// Handles all pieces that need no request: missing, inline and cached chunks.
     pub fn without_bytes(&self, options: &ReadOptions) -> Result<()> {
         const BATCH: usize = 64;
         let pieces: Vec<&Piece> = self.located.pieces.iter().filter(|p| !matches!(p.state, State::Stored)).collect();
@@ -94,7 +94,8 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// All pieces of one request; those that take less time in pairs wait for the next one, which may be another request's.
+    /// Decodes all pieces of one request; a single chunk that pairs well waits for the next one, possibly of another
+    /// request.
     pub fn request(&self, request: &Request, bytes: &[u8]) -> Result<()> {
         self.singles.come(request.spans.len());
         with_worker(|worker| {
@@ -132,7 +133,7 @@ impl<'a> Decoder<'a> {
         self.piece(piece, Some(bytes), worker).map_err(|e| self.placed(span, e))
     }
 
-    /// Says which file damaged bytes are in: an array may be linked from thousands.
+    /// Adds the file's name to an error about damaged bytes: an array may be linked from thousands of files.
     fn placed(&self, span: &Span, error: Error) -> Error {
         match self.located.sources.get(span.object as usize) {
             Some(source) if matches!(error.kind, ErrorKind::Corrupt | ErrorKind::Codec) => {
@@ -148,7 +149,7 @@ impl<'a> Decoder<'a> {
         query.is_some_and(|query| !query.dtype().is_vlen() && query.array.meta().chain.goes_in_pairs())
     }
 
-    /// Two stored pieces at once.
+    /// Decodes two stored pieces together.
     fn two(&self, pieces: [(&Piece, &Span, &[u8]); 2], worker: &mut Worker) -> Result<()> {
         let Worker { scratch, desks } = worker;
         let [one, other] = desks;
@@ -310,7 +311,7 @@ fn place(query: &Query<'_>, cut: &Cut, chunk: &[u8]) {
     unsafe { cut.copy.place(chunk.as_ptr(), query.target.pointer(), query.itemsize()) };
 }
 
-/// A variable-length element on its way: which blob, where in it, how long.
+/// A view of a variable-length element: blob, offset, length.
 fn view(blob: u32, offset: u32, length: u32) -> [u8; 16] {
     let mut view = [0; 16];
     for (slot, value) in view.chunks_exact_mut(4).zip([blob, offset, length]) {
@@ -326,7 +327,7 @@ fn chunk_bytes(cut: &Cut, itemsize: usize) -> Result<usize> {
     })
 }
 
-/// The first `bytes` of a buffer that only ever grows.
+/// The first `bytes` of a buffer that never shrinks.
 fn room(buffer: &mut Vec<u8>, bytes: usize) -> Result<&mut [u8]> {
     if buffer.len() < bytes {
         let no = |_| Error::new(ErrorKind::Memory, format!("no memory for a chunk of {bytes} bytes"));

@@ -7,17 +7,18 @@ use icecore_grid::Span;
 
 use crate::pool::threads;
 
-/// While more chunks per thread than this are outstanding, a chunk may wait for a partner: no thread runs idle.
+/// A chunk may wait for a partner while more than this number of chunks per thread is outstanding, so that no thread
+/// idles.
 const AHEAD: usize = 16;
 
-/// A chunk's bytes, of a request that has gone.
+/// A copy of a chunk's bytes, because its request has been released.
 pub(super) struct WaitingChunk {
     pub span: Span,
     pub bytes: Vec<u8>,
 }
 
 pub(super) struct DecodePairing {
-    /// How many chunks haven't come yet.
+    /// Number of chunks that have not arrived yet.
     ahead: AtomicUsize,
     waiting: Mutex<Option<WaitingChunk>>,
 }
@@ -32,7 +33,7 @@ impl DecodePairing {
         self.ahead.fetch_sub(chunks, Ordering::Relaxed);
     }
 
-    /// The one that waits, or else this one waits, where that doesn't hold anything up.
+    /// Returns the waiting chunk as a partner, or else lets this one wait, unless that would delay the read.
     pub fn other(&self, span: &Span, bytes: &[u8]) -> Found {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = waiting.take() {
@@ -47,7 +48,7 @@ impl DecodePairing {
         Found::Waits
     }
 
-    /// The one that waits when all have come.
+    /// The chunk that still waits when all have arrived.
     pub fn last(&self) -> Option<WaitingChunk> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -8,11 +8,11 @@ use super::locate::{Located, State};
 /// Plan of a read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Requests for chunks; those for shard indexes are counted apart.
+    /// Requests for chunks, without those for shard indexes.
     pub requests: u64,
     pub bytes_wanted: u64,
     pub bytes_fetched: u64,
-    /// Bytes of all chunks that will be decoded, whole.
+    /// Total bytes of the chunks that will be decoded.
     pub bytes_decoded: u64,
     /// Bytes of the result.
     pub bytes_out: u64,
@@ -20,15 +20,15 @@ pub struct Plan {
     pub chunks_missing: u64,
     pub chunks_inline: u64,
     pub chunks_cached: u64,
-    /// Requests for what must be known before: indexes of shards, tables of planes.
+    /// Preceding requests: for shard indexes and tables of planes.
     pub index_requests: u64,
     pub index_bytes: u64,
-    /// The largest relative error of a number of the result; 0: every bit is right.
+    /// Maximum relative error of a number of the result; 0: exact.
     pub rtol_bound: f64,
     pub objects: Vec<ObjectPlan>,
 }
 
-/// The part of a plan that concerns one file or object.
+/// The part of a plan for one file or object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectPlan {
     pub name: String,

@@ -25,7 +25,8 @@ pub(crate) fn part<'a>(request: &Request, span: &Span, bytes: &'a [u8]) -> Resul
     found.ok_or_else(|| Error::new(ErrorKind::Internal, "a span lies outside of its request"))
 }
 
-/// Makes all requests for `spans` and hands the bytes of each, or of parts of it, to `consume`, on the decoding threads.
+/// Makes all requests for `spans` and passes the bytes of each, or of parts of it, to `consume`, on the decoding
+/// threads.
 pub(crate) fn fetch(
     sources: &[Source],
     requests: &[Request],
@@ -82,10 +83,10 @@ fn too_large(bytes: u64) -> Error {
     Error::new(ErrorKind::Memory, format!("no memory for a request of {bytes} bytes"))
 }
 
-/// How long a thread waits for bytes before it looks whether anyone still wants them.
+/// Interval at which a thread that waits for bytes checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A part by its number, and what holds the memory of its request.
+/// A part by its number, and the permit for the memory of its request.
 type Arrived = (usize, Result<Bytes>, Option<Arc<OwnedSemaphorePermit>>);
 
 fn fetch_remote(
@@ -119,14 +120,14 @@ fn fetch_remote(
     done.and_then(|()| failed.result())
 }
 
-/// Fewer bytes than this are not worth being decoded before the rest has come.
+/// Minimum size of a part that is decoded before the rest has arrived.
 const PART: u64 = 128 << 10;
 
 /// One request without borrows.
 struct Job {
     object: Arc<dyn RangeGet>,
     offset: u64,
-    /// Where its parts end, from `offset` on.
+    /// Ends of its parts, relative to `offset`.
     ends: Vec<u64>,
     /// The number of its first part.
     first: usize,
@@ -137,7 +138,7 @@ impl Job {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Where a part begins, from `offset` on.
+    /// Start of a part, relative to `offset`.
     fn start(&self, part: usize) -> u64 {
         part.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0)
     }
@@ -162,7 +163,8 @@ fn jobs(requests: &[(&Request, &Arc<dyn RangeGet>)], spans: &[Span]) -> (Vec<Job
 
 const PERMIT: u64 = 4096;
 
-/// Keeps `concurrency` requests and `memory` bytes in flight; a request's permit lives until all its parts are decoded.
+/// Keeps up to `concurrency` requests and `memory` bytes in flight; a request's permit lives until all its parts are
+/// decoded.
 async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::Sender<Arrived>) {
     let permits = (options.memory / PERMIT).clamp(1, 1 << 30) as u32;
     let budget = Arc::new(Semaphore::new(permits as usize));
@@ -177,7 +179,7 @@ async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::
             async move {
                 let Ok(permit) = permit else { return };
                 let (first, failed) = (job.first, sender.clone());
-                // A task of its own, so that bodies are received on all of the runtime's threads.
+                // A separate task, so that bodies are received on all of the runtime's threads.
                 if let Err(error) = tokio::spawn(async move { run(&job, permit, &sender).await }).await {
                     let error = Error::new(ErrorKind::Internal, error.to_string());
                     let _ = failed.send((first, Err(error), None)); // no receiver: the read was cancelled
@@ -191,8 +193,8 @@ async fn drive(jobs: Vec<Job>, options: ReadOptions, sender: crossbeam_channel::
 
 const TRIES: u32 = 4;
 
-/// One request, sent on part by part. When the answer breaks off, what hasn't come yet is asked for again, after growing,
-/// jittered pauses.
+/// Makes one request and forwards it part by part. If the response is truncated, the missing bytes are requested again,
+/// after growing, jittered pauses.
 async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel::Sender<Arrived>) {
     let permit = Arc::new(permit);
     let (mut done, mut tried) = (0, 1);
@@ -215,7 +217,7 @@ async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel
                 return;
             }
             Ok(()) => break job.cut_off(came),
-            // Nothing is missing but the end of the answer.
+            // Only the end of the response is missing.
             Err(broken) if broken.is_off && done == job.ends.len() => return,
             Err(broken) if !broken.is_off || tried == TRIES => break broken.error,
             Err(_) => {
@@ -227,7 +229,7 @@ async fn run(job: &Job, permit: OwnedSemaphorePermit, sender: &crossbeam_channel
     let _ = sender.send((job.first, Err(error), None));
 }
 
-/// 20, 40, 80 … ms, each between half and one and a half of that.
+/// 20, 40, 80 … ms, each multiplied by a random factor from 0.5 to 1.5.
 fn pause(tried: u32) -> Duration {
     let base = 20_000u64 << tried.min(8);
     let jitter =
@@ -245,7 +247,8 @@ mod tests {
     use super::*;
     use crate::store::{Broken, Each, Parts};
 
-    /// Bytes that count up, and a network that fails behind so many parts of each answer, as often as it says.
+    /// Consecutive byte values, and a network that fails after the given number of parts of each response, the given
+    /// number of times.
     struct Failing {
         behind: usize,
         breaks_off: bool,
@@ -286,7 +289,7 @@ mod tests {
     /// Offsets and lengths.
     type Ranges = Vec<(u64, u64)>;
 
-    /// Three spans of 200 kB with a gap after each; how it ends, the parts that came, what was asked for.
+    /// Three spans of 200 kB with a gap after each; returns the result, the parts that arrived, and the requests.
     fn fetched(times: u32) -> (Result<()>, Ranges, Ranges) {
         let span = |tag: u32| Span { object: 0, offset: 5 + 201_000 * u64::from(tag), length: 200_000, tag };
         let spans = [span(0), span(1), span(2)];

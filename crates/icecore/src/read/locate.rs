@@ -18,39 +18,39 @@ pub(crate) struct Piece {
     pub state: State,
 }
 
-/// Where a piece's bytes are.
+/// Location of a piece's bytes.
 pub(crate) enum State {
-    /// Nowhere: the chunk is all fill value.
+    /// Not stored: the chunk has only fill values.
     Missing,
     /// Encoded, in the catalog itself.
     Inline(Bytes),
     /// Decoded, in the cache.
     Cached(Arc<[u8]>),
-    /// In a source; a span says where.
+    /// In a source; a span gives the byte range.
     Stored,
 }
 
-/// The outcome: everything that the later stages need.
+/// The input of the later stages.
 pub(crate) struct Located {
     pub cuts: Vec<Cuts>,
     pub pieces: Vec<Piece>,
     /// `tag` is the piece's number, `object` the source's.
     pub spans: Vec<Span>,
     pub sources: Vec<Source>,
-    /// How requests to each source merge.
+    /// Rules for merging requests, by source.
     pub merges: Vec<Merge>,
-    /// How much is read of each query's chunks.
+    /// The part of each query's chunks to read.
     pub depths: Vec<Depth>,
-    /// Chunks (by piece) whose spans are shorter than they are, by guess, and how long they are.
+    /// Chunks (by piece) whose spans were shortened by an estimate, with their full lengths.
     pub guessed: HashMap<u32, u64>,
-    /// Keep partially used chunks in the cache.
+    /// Whether to cache partially used chunks.
     pub keep: bool,
-    /// What reading the shard indexes took.
+    /// Cost of reading the shard indexes.
     pub report: Report,
 }
 
 impl Located {
-    /// Chunks that are stored somewhere and not decoded yet.
+    /// Stored chunks that are not decoded yet.
     pub fn to_decode(&self) -> u64 {
         self.pieces.iter().filter(|p| matches!(p.state, State::Stored | State::Inline(_))).count() as u64
     }
@@ -84,7 +84,7 @@ fn too_many() -> Error {
     Error::new(ErrorKind::Memory, "more than 2³² chunks in one read").hint("read the selection in parts")
 }
 
-/// Bytes of partially used chunks, which the cache would keep.
+/// Bytes of partially used chunks, which would be cached.
 fn partial_bytes(queries: &[Query<'_>], cuts: &[Cuts]) -> u64 {
     queries
         .iter()
@@ -108,7 +108,7 @@ struct Locator<'a> {
 }
 
 impl<'a> Locator<'a> {
-    /// An array whose references are its chunks.
+    /// An array whose references are chunks.
     fn chunks(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts) -> Result<()> {
         let table = view.table()?;
         self.reserve(cuts.len())?;
@@ -119,7 +119,7 @@ impl<'a> Locator<'a> {
         Ok(())
     }
 
-    /// An array whose references are shards: their indexes say where the chunks are.
+    /// An array whose references are shards: the shard indexes locate the chunks.
     fn shards(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts) -> Result<Report> {
         let nest = Nest::of(view)?;
         let (indexes, report) = self.indexes(view, &nest, cuts)?;
@@ -150,7 +150,7 @@ impl<'a> Locator<'a> {
     }
 
     fn piece(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts, cut: usize, place: Place) -> Result<()> {
-        let tag = self.pieces.len() as u32; // `reserve` made sure that it fits
+        let tag = self.pieces.len() as u32; // `reserve` has checked that it fits
         let state = match place {
             Place::Missing => State::Missing,
             Place::Inline(bytes) => State::Inline(bytes),
@@ -160,7 +160,7 @@ impl<'a> Locator<'a> {
                 let cached = if self.keep { chunks().get(key) } else { None };
                 match cached {
                     Some(chunk) => {
-                        // Reject a changed linked file even if its old content is cached.
+                        // Rejects a changed linked file even if its old content is cached.
                         if is_link(view.table()?, object) {
                             self.sources.number(view, view.table()?, object, self.options)?;
                         }
@@ -178,7 +178,7 @@ impl<'a> Locator<'a> {
         Ok(())
     }
 
-    /// The indexes of all shards that the cuts touch, from the cache or read in one coalesced go.
+    /// The indexes of all shards that the cuts touch, from the cache or from one coalesced read.
     fn indexes(
         &mut self,
         view: &'a ArrayView,
@@ -216,7 +216,7 @@ impl<'a> Locator<'a> {
                     }
                 },
             }
-            found.insert(shard, Arc::from([])); // seen; filled in below
+            found.insert(shard, Arc::from([])); // marked as seen; filled in below
         }
         let report = self.read_indexes(view, nest, &wanted, &spans, &mut found)?;
         Ok((found, report))
@@ -252,7 +252,7 @@ fn is_link(table: &ChunkTable, object: u32) -> bool {
     table.objects.get(object as usize).is_some_and(|o| matches!(o.location, Location::Link(_)))
 }
 
-/// A chunk inside a shard, as a place of its own.
+/// The location of a chunk inside a shard.
 fn within(shard: &Place, offset: u64, length: u64) -> Place {
     match shard {
         Place::Missing => Place::Missing,
@@ -267,10 +267,10 @@ fn named(view: &ArrayView, shard: u64, error: Error) -> Error {
     Error { message: format!("{}: shard {coords:?}: {}", view.path(), error.message), ..error }
 }
 
-/// How inner chunks nest in shards.
+/// Relation of inner chunks and shards.
 struct Nest<'a> {
     shard: &'a icecore_chunk::Shard,
-    /// Per axis: inner chunks of the array, inner chunks of a shard, shards of the array.
+    /// Per axis: inner chunks of the array, inner chunks per shard, shards of the array.
     axes: Vec<(u64, u64, u64)>,
     chunks: usize,
 }
@@ -296,7 +296,7 @@ impl<'a> Nest<'a> {
         Ok(Self { shard, axes, chunks })
     }
 
-    /// (flat shard number, flat number of the chunk in it) of a flat inner chunk number.
+    /// Converts a flat inner chunk number to (flat shard number, flat number of the chunk in the shard).
     fn find(&self, flat: u64) -> (u64, u64) {
         let (mut rest, mut shard, mut inner) = (flat, 0, 0);
         let (mut shard_stride, mut inner_stride) = (1, 1);

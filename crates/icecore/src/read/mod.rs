@@ -1,6 +1,6 @@
 //! The read pipeline: query → locate → coalesce → fetch → decode → place.
 //!
-//! One file a stage. Linked and packed, local and remote, one array or a hundred: all the same way.
+//! One file per stage. Linked and packed arrays, local and remote stores, one array or many: all use the same path.
 
 mod array;
 mod cache;
@@ -36,11 +36,11 @@ use crate::store::Source;
 /// Reads all queries in one coalesced plan, into their targets.
 ///
 /// # Errors
-/// The error of the first failing stage; targets are then partly written.
+/// The error of the first failing stage; targets may then be partly written.
 pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
     let mut located = located(queries, options, false)?;
     if located.sources.iter().any(|source| matches!(source, Source::Local(_))) {
-        prefault::prefault(queries)?; // from far away bytes come slowly enough
+        prefault::prefault(queries)?; // remote bytes arrive slowly enough without it
     }
     decode::Decoder::new(queries, &located).without_bytes(options)?;
     let mut report = located.report;
@@ -52,12 +52,12 @@ pub fn read(queries: &[Query<'_>], options: &ReadOptions) -> Result<Report> {
             decoder.request(part, bytes)
         })?;
         located.spans = decoder.finish()?;
-        located.guessed.clear(); // now it is known how long they are
+        located.guessed.clear(); // their full lengths are known now
     }
     Ok(report)
 }
 
-/// What [`read`] would do, without touching data (shard indexes are read: the plan depends on them).
+/// The plan of [`read`] without reading data (shard indexes are read, because the plan depends on them).
 pub fn plan(queries: &[Query<'_>], options: &ReadOptions) -> Result<Plan> {
     let located = located(queries, options, true)?;
     let requests = requests(&located, options);
@@ -70,7 +70,7 @@ fn requests(located: &locate::Located, options: &ReadOptions) -> Vec<Request> {
     rounds::even(merged, &located.spans, &located.merges, options.concurrency, is_far)
 }
 
-/// `certain`: nothing is guessed, what must be known is read.
+/// `certain`: no estimates; all tables are read.
 fn located(queries: &[Query<'_>], options: &ReadOptions, certain: bool) -> Result<locate::Located> {
     let mut located = locate::locate(queries, options)?;
     prefix::shorten(queries, &mut located, options, certain)?;

@@ -1,4 +1,4 @@
-//! How to read: one plain struct with defaults.
+//! Options of a read: one plain struct with defaults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +11,22 @@ use crate::store::Wrap;
 /// Options of a read.
 #[derive(Clone)]
 pub struct ReadOptions {
-    /// Bytes of fetched data that may be in flight at once; a single larger request still goes through alone.
+    /// Maximum bytes of fetched data in flight; a single larger request is still made alone.
     pub memory: u64,
-    /// Requests to remote stores that may be in flight at once.
+    /// Maximum number of requests to remote stores in flight.
     pub concurrency: usize,
-    /// Keep decoded chunks that were needed in part.
+    /// Whether to cache decoded chunks that were needed in part.
     pub cache: bool,
-    /// Put in front of every source: counts and faults of the tests.
+    /// Wraps every source: for the counters and faults of tests.
     pub wrap: Option<Wrap>,
-    /// How precise floating-point numbers must be.
+    /// Required precision of floating-point numbers.
     pub precision: Precision,
-    /// Set it to end the read early, with `interrupted`.
+    /// When set, the read ends early with `interrupted`.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl ReadOptions {
-    /// `interrupted` once the read was cancelled.
+    /// `interrupted` if the read was cancelled.
     pub(crate) fn go_on(&self) -> Result<()> {
         match &self.cancel {
             Some(cancel) if cancel.load(Ordering::Relaxed) => {

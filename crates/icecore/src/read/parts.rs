@@ -2,8 +2,8 @@
 
 use icecore_grid::{Request, Span};
 
-/// Divides a request at ends of its spans: each span is inside one part, and each part but the last has
-/// `least` bytes or more.
+/// Divides a request at ends of its spans: each span is inside one part, and each part but the last has at least
+/// `least` bytes.
 pub(crate) fn parts(request: &Request, spans: &[Span], least: u64) -> Vec<Request> {
     let all = request.offset.saturating_add(request.length);
     let part =

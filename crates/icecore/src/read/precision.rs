@@ -8,12 +8,12 @@ use super::ArrayView;
 /// Requested precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Precision {
-    /// Every bit.
+    /// Exact.
     #[default]
     Exact,
-    /// The largest relative error of a floating-point number that is accepted.
+    /// Maximum relative error of a floating-point number.
     Rtol(f64),
-    /// This many of the most significant bytes of each number.
+    /// Number of most significant bytes of each number.
     Bytes(usize),
 }
 
@@ -22,7 +22,7 @@ pub enum Precision {
 pub struct Depth {
     /// The first planes of each chunk; `usize::MAX` for everything.
     pub planes: usize,
-    /// The largest relative error of a normal number; 0: every bit.
+    /// Maximum relative error of a normal number; 0: exact.
     pub bound: f64,
 }
 
@@ -34,7 +34,8 @@ impl Precision {
     /// Resolves the precision for `view`. Floats that are not stored in byte planes are read exactly.
     ///
     /// # Errors
-    /// `unsupported` for elements without a relative error (integers, times, strings), `invalid` for a request that can't be.
+    /// `unsupported` for elements without a relative error (integers, times, strings), `invalid` for an impossible
+    /// request.
     pub fn of(self, view: &ArrayView) -> Result<Depth> {
         let refused = |kind, what: String, hint: &str| Err(Error::new(kind, what).hint(hint));
         let asked = match self {
@@ -76,7 +77,7 @@ impl Precision {
     }
 }
 
-/// Bytes of a number: of each part, where it is complex.
+/// Bytes of a number; of each part of a complex number.
 fn width(dtype: &DType) -> usize {
     if matches!(dtype, DType::Complex64 | DType::Complex128) { dtype.size() / 2 } else { dtype.size() }
 }

@@ -10,14 +10,14 @@ use icecore_grid::Result;
 use super::{Query, Target};
 use crate::pool::for_each;
 
-/// Targets below this size have few huge pages, if any.
+/// Smaller targets have few huge pages, if any.
 const WORTH: usize = 8 << 20;
-/// Unit of work of a thread: two huge pages.
+/// Unit of work: two huge pages.
 const PART: usize = 4 << 20;
-/// The smallest page of any machine.
+/// The smallest page size of any machine.
 const PAGE: usize = 4 << 10;
 
-/// Makes the pages of large targets present that are not yet. What is in them is lost: the read writes all of it.
+/// Faults in the pages of large targets that are not present. Their contents are lost: the read overwrites all of them.
 pub(crate) fn prefault(queries: &[Query<'_>]) -> Result<()> {
     let large = queries.iter().map(|query| &query.target).filter(|t| !t.is_present() && t.bytes() >= WORTH);
     let parts: Vec<(&Target<'_>, Range<usize>)> =
@@ -39,7 +39,7 @@ fn whole(target: &Target<'_>) -> Range<usize> {
     first..first + target.bytes()
 }
 
-/// Addresses, cut where multiples of `size` are: pages of that size are not divided.
+/// Address ranges, divided at multiples of `size`, so that pages of that size are not divided.
 fn split(addresses: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let end = addresses.end;
     let cut = move |at: usize| end.min((at / size + 1) * size);

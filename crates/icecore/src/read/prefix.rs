@@ -1,6 +1,7 @@
-//! prefix: of chunks in byte planes only the first planes are read. The table at the start of each chunk states where they end.
-//! The tables are read in one coalesced read and cached; then the spans of the chunks are shortened. On slow stores the
-//! tables of a few chunks give an estimate for the others, so that table and planes are read together (`prefix_estimate`).
+//! prefix: reads only the first planes of byte-plane chunks. The table at the start of each chunk gives their ends. The
+//! tables are read in one coalesced read and cached; then the spans of the chunks are shortened. On slow stores the
+//! tables of a few chunks give an estimate for the others, so that table and planes are read together
+//! (`prefix_estimate`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use super::locate::Located;
 use super::prefix_chunk::PrefixChunk;
 use super::{Query, ReadOptions, Report, coalesce, fetch, prefix_estimate};
 
-/// Cuts the spans of queries that want fewer planes than there are; only where they end for `certain`, if so asked.
+/// Shortens the spans of queries that need only the first planes; with `certain` only by known ends, not by estimates.
 pub(crate) fn shorten(
     queries: &[Query<'_>],
     located: &mut Located,
@@ -25,7 +26,7 @@ pub(crate) fn shorten(
     let (mut heads, mut report) = (Vec::new(), Report::default());
     for (number, span) in (0u32..).zip(&located.spans) {
         let Some(chunk) = PrefixChunk::of(queries, located, span.tag) else { continue };
-        // The gap that is read rather than skipped: so short a chunk is fetched whole.
+        // Chunks shorter than the gap that is read rather than skipped are fetched whole.
         let gap = located.merges.get(span.object as usize).map_or(0, |merge| merge.gap);
         if span.length <= gap.max(chunk.planes.head_len()) {
             continue;
@@ -47,7 +48,7 @@ pub(crate) fn shorten(
     Ok(())
 }
 
-/// Cuts the spans of chunks whose tables are known.
+/// Shortens the spans of chunks whose tables are known.
 fn cut(queries: &[Query<'_>], located: &mut Located, known: Heads) -> Result<()> {
     for (number, head) in known {
         let Some(span) = located.spans.get(number as usize) else { continue };

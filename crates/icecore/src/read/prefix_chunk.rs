@@ -6,11 +6,11 @@ use icecore_grid::{Error, Result};
 use super::Query;
 use super::locate::{Located, Piece};
 
-/// A chunk whose first `count` planes are read.
+/// A chunk to be read up to its first `count` planes.
 pub(crate) struct PrefixChunk<'a> {
     pub planes: &'a dyn Planes,
     pub count: usize,
-    /// Number of the array, place in its grid.
+    /// Number of the array, index in its grid.
     pub key: (u64, u64),
     query: &'a Query<'a>,
 }
@@ -26,7 +26,7 @@ impl<'a> PrefixChunk<'a> {
         (count < planes.count()).then_some(Self { planes, count, key: (query.array.number(), flat), query })
     }
 
-    /// Bytes of the first planes, of `whole` bytes.
+    /// Bytes of the first planes of a chunk of `whole` bytes.
     pub fn prefix_len(&self, head: &[u8], whole: u64) -> Result<u64> {
         self.planes.prefix_len(head, self.count, whole).map_err(|e| self.named(e))
     }

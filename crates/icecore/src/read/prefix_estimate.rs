@@ -18,19 +18,19 @@ use crate::store::Source;
 const SAMPLE: usize = 8;
 /// Safety margin of the estimate, because chunks differ.
 const MARGIN: f64 = 1.125;
-/// A larger share than the others is forgotten after some hundred chunks.
+/// A share larger than the others is forgotten after some hundred chunks.
 const FORGET: f64 = 0.998;
 
-/// Number of an array and of planes.
+/// Array number and number of planes.
 type Key = (u64, usize);
 
-/// The largest share of a chunk that its first planes took lately.
+/// The largest recent share of a chunk that its first planes took.
 fn shares() -> MutexGuard<'static, HashMap<Key, f64>> {
     static SHARES: PerProcess<Mutex<HashMap<Key, f64>>> = PerProcess::new();
     SHARES.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records how many bytes the first planes of a chunk took.
+/// Records the length of a chunk's first planes.
 pub(super) fn learn(key: Key, prefix: u64, whole: u64) {
     let share = prefix as f64 / whole.max(1) as f64;
     let mut shares = shares();
@@ -38,7 +38,8 @@ pub(super) fn learn(key: Key, prefix: u64, whole: u64) {
     *known = share.max(*known * FORGET);
 }
 
-/// The tables (spans, tagged with the numbers of the chunks' own) that must be read first, and those of chunks that can be guessed.
+/// The tables (spans, tagged with the numbers of the chunks' spans) that must be read first, and those of chunks that
+/// can be estimated.
 pub(super) fn divide(queries: &[Query<'_>], located: &Located, heads: Vec<Span>) -> (Vec<Span>, Vec<Span>) {
     let key = |head: &Span| {
         let span = located.spans.get(head.tag as usize)?;
@@ -58,7 +59,7 @@ pub(super) fn divide(queries: &[Query<'_>], located: &Located, heads: Vec<Span>)
     })
 }
 
-/// Cuts the spans of these chunks where their first planes should end.
+/// Shortens the spans of these chunks to the estimated end of their first planes.
 pub(super) fn guess(queries: &[Query<'_>], located: &mut Located, heads: &[Span]) {
     for head in heads {
         let Some(span) = located.spans.get(head.tag as usize).copied() else { continue };

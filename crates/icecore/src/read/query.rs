@@ -8,9 +8,9 @@ use icecore_grid::{Error, ErrorKind, Result, Selection};
 
 use super::ArrayView;
 
-/// Memory that a read writes into: C order, the shape of the selection.
+/// Memory that a read writes to: C order, the shape of the selection.
 ///
-/// Threads write disjoint elements of it at the same time, so it is a pointer and not a slice.
+/// Threads write disjoint elements concurrently, so it is a pointer and not a slice.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     start: *mut u8,
@@ -25,23 +25,23 @@ unsafe impl Send for Target<'_> {}
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Target<'a> {
-    /// The whole of a buffer.
+    /// A target that is a whole buffer.
     pub fn new(buffer: &'a mut [u8]) -> Self {
         Self { start: buffer.as_mut_ptr(), bytes: buffer.len(), present: false, borrow: PhantomData }
     }
 
     /// # Safety
-    /// `start..start + bytes` must be writable, and nothing else may touch it, for `'a`.
+    /// `start..start + bytes` must be writable and must not be accessed otherwise during `'a`.
     pub unsafe fn from_raw(start: *mut u8, bytes: usize) -> Self {
         Self { start, bytes, present: false, borrow: PhantomData }
     }
 
-    /// No memory: for a plan that is only looked at.
+    /// A target without memory, for plans that are not executed.
     pub fn none() -> Self {
         Self { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0, present: false, borrow: PhantomData }
     }
 
-    /// Says that the memory was written to before: its pages need not be asked for.
+    /// Marks the memory as used before: its pages exist and need no prefault.
     pub fn present(self) -> Self {
         Self { present: true, ..self }
     }
@@ -64,7 +64,7 @@ impl<'a> Target<'a> {
 pub struct Blobs(Mutex<Vec<Arc<[u8]>>>);
 
 impl Blobs {
-    /// Keeps a decoded chunk and returns its number.
+    /// Stores a decoded chunk and returns its number.
     pub(crate) fn keep(&self, blob: Arc<[u8]>) -> Result<u32> {
         let mut blobs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = u32::try_from(blobs.len())
@@ -79,12 +79,12 @@ impl Blobs {
     }
 }
 
-/// One array, one selection of it, one place to put it.
+/// One array, a selection of it, and a target.
 pub struct Query<'a> {
     pub array: &'a ArrayView,
     pub selection: &'a Selection,
     pub target: Target<'a>,
-    /// Where variable-length elements live; unused for other types.
+    /// Blobs of variable-length elements; unused for other types.
     pub blobs: &'a Blobs,
 }
 
@@ -97,7 +97,7 @@ impl Query<'_> {
         &self.array.meta().dtype
     }
 
-    /// Bytes the target must have.
+    /// Required size of the target in bytes.
     pub fn bytes(&self) -> Result<usize> {
         let bytes = self.selection.out_len().checked_mul(self.itemsize() as u64);
         bytes.and_then(|b| usize::try_from(b).ok()).ok_or_else(|| {

@@ -3,11 +3,11 @@
 /// Counts of one read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Requests made, shard indexes included.
+    /// Number of requests, including those for shard indexes.
     pub requests: u64,
-    /// Bytes that came back.
+    /// Number of bytes received.
     pub bytes_fetched: u64,
-    /// The largest relative error of a number that was read; 0: every bit is right.
+    /// Maximum relative error of a number in the result; 0: exact.
     pub rtol_bound: f64,
     /// Chunks that were decoded.
     pub chunks: u64,

@@ -1,16 +1,16 @@
-//! rounds: on remote stores the number of concurrent requests is the number of connections. Short requests come last. If the
-//! last round does not use all connections, its requests are divided, so that no connection is idle. Pure.
+//! rounds: on remote stores the number of concurrent requests is the number of connections. Short requests come last.
+//! If the last round does not use all connections, its requests are divided so that no connection is idle. Pure.
 
 use icecore_grid::{Merge, Request, Span};
 
 use super::parts::parts;
 
-/// Gaps that are read rather than skipped, in the bytes that come while one waits for the first (`store/cost.rs`).
+/// Minimum transfer time of a part, as a multiple of the time to its first byte (`store/cost.rs`).
 const GAPS: u64 = 8;
 
-/// `requests`, where there is more than one round of them: those that are much shorter than most come last, and the last of all are
-/// divided; `is_far` tells by the object which of them go over a connection. No part but the last of a request is
-/// received in less time than its first byte takes: it would cost more than it saves.
+/// Reorders `requests` if they need more than one round: those much shorter than the median come last, and the very
+/// last are divided. `is_far` tells, by object, which requests go over a connection. No part but the last of a request
+/// takes less time than its first byte, because it would cost more than it saves.
 pub(crate) fn even(
     mut requests: Vec<Request>,
     spans: &[Span],
@@ -25,7 +25,7 @@ pub(crate) fn even(
     }
     let middle = lengths.len() / 2;
     let short = *lengths.select_nth_unstable(middle).1 / 5 * 3;
-    // All others keep their order: neighbours in a file are neighbours in the result.
+    // The others keep their order: neighbours in a file are neighbours in the result.
     requests.sort_by_key(|request| is_far(request.object) && request.length < short);
     if left == 0 || connections / left < 2 {
         return requests;

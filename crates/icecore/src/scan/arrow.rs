@@ -1,7 +1,7 @@
 //! Elements → the buffers of an Arrow array.
 //!
-//! Numbers stay as they are, nulls get a validity bitmap; booleans become bits, texts offsets and UTF-8, and times counts of a
-//! unit that Arrow has.
+//! Numbers are unchanged and nulls become a validity bitmap; booleans become bits, strings become offsets and UTF-8,
+//! and times become counts of a unit that Arrow supports.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,9 +17,9 @@ use crate::pool::for_each;
 /// Buffers as in Arrow's columnar format.
 #[derive(Debug, Default)]
 pub struct ArrowColumn {
-    /// One bit an element, the lowest first; None if no element is null.
+    /// One bit per element, the lowest first; None if no element is null.
     pub validity: Option<Vec<u8>>,
-    /// i64 ends, for texts.
+    /// Ends of strings, i64.
     pub offsets: Option<Vec<u8>>,
     pub values: Vec<u8>,
 }
@@ -60,7 +60,7 @@ fn arrow(column: &Column, elements: Elements) -> Result<ArrowColumn> {
     }
 }
 
-/// Arrow's unit for NumPy's, and how many of it make one.
+/// Arrow's unit for NumPy's, and the factor between them.
 pub(crate) fn arrow_unit(unit: &str) -> Option<(&'static str, i64)> {
     Some(match unit {
         "W" => ("s", 604_800),
@@ -96,7 +96,7 @@ fn times(bytes: Vec<u8>, factor: i64, column: &Column) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The validity bitmap; NaN stays a number, as everywhere in Arrow.
+/// The validity bitmap; NaN is a valid number, as everywhere in Arrow.
 fn valid(column: &Column, bytes: &[u8]) -> Option<Vec<u8>> {
     let map = with_number!(column.dtype(), T => {
         let mut nulls: Vec<T> = column.nulls.iter().filter_map(|n| T::values(n).next()).filter(|n| !n.is_nan()).collect();
@@ -132,7 +132,7 @@ fn texts(dtype: &DType, elements: &Elements, validity: Option<Vec<u8>>) -> Resul
     let mut end = |values: &Vec<u8>| offsets.extend_from_slice(&(values.len() as i64).to_ne_bytes());
     if matches!(dtype, DType::Bytes(_)) && elements.bytes.is_ascii() {
         for element in elements.bytes.chunks_exact(size) {
-            values.extend_from_slice(element); // all of it: a copy of known length, without a look for its end first
+            values.extend_from_slice(element); // the whole element: copies of constant length are faster
             values.truncate(values.len() - zeros(element));
             end(&values);
         }
@@ -140,14 +140,14 @@ fn texts(dtype: &DType, elements: &Elements, validity: Option<Vec<u8>>) -> Resul
         let mut buffer = Vec::new();
         for element in elements.bytes.chunks_exact(size) {
             let text = text_of(dtype, element, &elements.blobs, &mut buffer)?;
-            values.extend_from_slice(decoded(text).as_bytes()); // Arrow takes UTF-8 only
+            values.extend_from_slice(decoded(text).as_bytes()); // Arrow requires UTF-8
             end(&values);
         }
     }
     Ok(ArrowColumn { validity, offsets: Some(offsets), values })
 }
 
-/// Zeros at the end.
+/// Number of trailing zeros.
 fn zeros(element: &[u8]) -> usize {
     match element.last_chunk::<8>() {
         Some(last) if *last != [0; 8] => u64::from_be_bytes(*last).trailing_zeros() as usize / 8,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 /// Elements of one column.
 #[derive(Debug, Default)]
 pub struct Elements {
-    /// Native order; views into `blobs` for texts of any length.
+    /// Native order; views into `blobs` for strings of variable length.
     pub bytes: Vec<u8>,
     pub blobs: Vec<Arc<[u8]>>,
 }
 
-/// Rows in the table's order; columns in the order asked for.
+/// Rows in the table's order; columns in the requested order.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub rows: usize,

@@ -1,7 +1,7 @@
 //! collect: pieces and their selected rows → elements of the output columns.
 //!
-//! Columns that the where-clause was tested on are at hand. Of the others only chunks with needed rows are read: row by
-//! row where few are needed, else piece by piece.
+//! Columns of the where-clause are already loaded. Of the others only chunks with needed rows are read: row by row if
+//! few are needed, otherwise piece by piece.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use super::window::Piece;
 use crate::pool::for_each;
 use crate::read::{ReadOptions, Report};
 
-/// A piece with needed rows; `tested` is its number among the pieces that the where-clause was tested on.
+/// A piece with needed rows; `tested` is its number among the pieces that the where-clause was evaluated for.
 pub(crate) struct Wanted<'a> {
     pub piece: &'a Piece,
     pub hits: Hits,
@@ -103,7 +103,7 @@ fn numbers(wanted: &[Wanted<'_>]) -> Vec<u64> {
     wanted.iter().flat_map(of).collect()
 }
 
-/// The selected rows of a column that was read for `wanted`; if they were read as they are, no copy is made.
+/// The selected rows of a column that was read for `wanted`; if it was read row by row, no copy is made.
 fn finish(loaded: &mut Loaded, wanted: &[Wanted<'_>], size: usize, again: bool) -> Result<Elements> {
     let rows: usize = wanted.iter().map(|w| w.hits.count(w.piece)).sum();
     let as_it_is = loaded.starts.is_empty() || loaded.bytes.len() == rows * size;
@@ -115,7 +115,7 @@ fn finish(loaded: &mut Loaded, wanted: &[Wanted<'_>], size: usize, again: bool) 
     })
 }
 
-/// The elements of a piece, which of them are needed, and where they go.
+/// The elements of a piece, the needed rows among them, and their destination.
 type Job<'a> = (&'a [u8], &'a Hits, &'a mut [u8]);
 
 /// Copies the needed rows together, on all cores.

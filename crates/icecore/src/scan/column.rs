@@ -11,11 +11,11 @@ use crate::read::ArrayView;
 pub struct Column {
     pub name: String,
     pub view: Arc<ArrayView>,
-    /// Elements that mean "no value" (`_FillValue`, `missing_value`), native order; NaN and not-a-time always do.
+    /// Elements that mean "no value" (`_FillValue`, `missing_value`), in native order; NaN and not-a-time always do.
     pub nulls: Vec<Vec<u8>>,
     /// See [`ColumnType`].
     pub epoch: Option<(f64, f64)>,
-    /// Of an array with a second axis: only this element of each row.
+    /// For an array with a second axis: the index of the element to take from each row.
     pub item: Option<u64>,
 }
 
@@ -30,12 +30,12 @@ impl Column {
         Self { item, ..self }
     }
 
-    /// Elements of a row.
+    /// Elements per row.
     pub(crate) fn width(&self) -> u64 {
         if self.item.is_some() { 1 } else { self.view.meta().shape.get(1).copied().unwrap_or(1) }
     }
 
-    /// Bytes of a row.
+    /// Bytes per row.
     pub(crate) fn row_size(&self) -> usize {
         self.dtype().size().saturating_mul(usize::try_from(self.width()).unwrap_or(usize::MAX))
     }

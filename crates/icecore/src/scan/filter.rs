@@ -10,7 +10,7 @@ use super::table::Table;
 use super::window::Piece;
 use crate::pool::for_each;
 
-/// The rows of a piece that are needed, counted from its first.
+/// The needed rows of a piece, counted from its first row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Hits {
     All,
@@ -35,10 +35,10 @@ impl Hits {
     }
 }
 
-/// Pieces that a thread takes at once.
+/// Pieces per unit of work.
 const BATCH: usize = 8;
 
-/// Tests `pieces`, whose columns are in `loaded` (in the order of `filter.columns`).
+/// Evaluates the where-clause for `pieces`, whose columns are in `loaded` (in the order of `filter.columns`).
 pub(crate) fn filter(table: &Table, filter: &Filter, pieces: &[&Piece], loaded: &[Loaded]) -> Result<Vec<Hits>> {
     let batches: Vec<&[&Piece]> = pieces.chunks(BATCH).collect();
     let found: Vec<Mutex<Vec<Hits>>> = batches.iter().map(|_| Mutex::default()).collect();

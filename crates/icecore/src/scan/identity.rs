@@ -6,8 +6,8 @@ use icecore_grid::Result;
 use super::column::Column;
 use crate::store::stores;
 
-/// A number for a column's content: its length, type, nulls, and where each chunk is. The same in every version that
-/// has the same references; another as soon as any chunk is written or linked again.
+/// Digest of a column's identity: its length, type, nulls, and the location of each chunk. Equal in every version with
+/// the same references; different as soon as any chunk is written or linked again.
 ///
 /// # Errors
 /// The errors of loading the references.

@@ -13,19 +13,19 @@ use crate::read::{Blobs, Query, ReadOptions, Report, Target, read};
 #[derive(Default)]
 pub(crate) struct Loaded {
     pub bytes: Vec<u8>,
-    /// Where texts of any length live.
+    /// Blobs of variable-length strings.
     pub blobs: Vec<Arc<[u8]>>,
-    /// For each piece the row of `bytes` that it begins at.
+    /// For each piece, its first row in `bytes`.
     pub starts: Vec<usize>,
 }
 
-/// Pieces further apart are not read as one, even within one chunk: a chunk may be as long as the table.
+/// Pieces further apart than this are read separately, even within one chunk: a chunk may be as long as the table.
 const WIDEST_GAP: u64 = 1 << 16;
 
 /// Reads all rows of `pieces`, for several columns in one plan.
 ///
 /// # Errors
-/// Those of a read; `memory`.
+/// The errors of a read; `memory`.
 pub(crate) fn load(
     table: &Table,
     columns: &[usize],
@@ -112,7 +112,7 @@ fn buffer(column: &Column, rows: usize, mut room: Vec<u8>) -> Result<Vec<u8>> {
     let mut buffer: Vec<u8> = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| too_large())?;
     drop(buffer);
-    Ok(vec![0; bytes]) // asked for as zeros, so that the system hands out pages only as they are written
+    Ok(vec![0; bytes]) // allocated as zeros, so that the system provides pages only as they are written
 }
 
 fn too_large() -> Error {

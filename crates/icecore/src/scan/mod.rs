@@ -1,7 +1,7 @@
-//! Tables: prune → load → filter → collect, on top of `read`. One file a stage.
+//! Tables: prune → load → filter → collect, on top of `read`. One file per stage.
 //!
-//! The rows go through in windows of bounded size. Of each window the columns of the where-clause are read first, and of
-//! the others only the chunks with rows for which it is true.
+//! Rows are processed in windows of bounded size. For each window, the columns of the where-clause are read first, and
+//! of the other columns only the chunks with matching rows.
 
 mod arrow;
 mod batch;

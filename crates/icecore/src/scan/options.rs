@@ -9,19 +9,19 @@ use crate::read::{ReadOptions, Report};
 /// Options of a scan.
 #[derive(Clone)]
 pub struct ScanOptions {
-    /// Numbers of the columns that come out, in this order.
+    /// Numbers of the output columns, in this order.
     pub columns: Vec<usize>,
-    /// Which rows; all without.
+    /// The where-clause; all rows without one.
     pub filter: Option<Filter>,
-    /// Only these rows: ascending, apart from each other.
+    /// Only these rows: ascending and disjoint ranges.
     pub rows: Option<Vec<Range<u64>>>,
-    /// Leave zones out whose summaries say that no row of them can be wanted.
+    /// Skip zones without a matching row, by their summaries.
     pub prune: bool,
-    /// Also leave out zones in which all rows match: the caller computes them from summaries.
+    /// Also skip zones in which all rows match, because the caller computes them from summaries.
     pub unsure_only: bool,
-    /// At most this many rows come out.
+    /// Maximum number of rows to return.
     pub limit: Option<u64>,
-    /// Approximate limit for columns in memory, in bytes; at least one chunk of each.
+    /// Approximate limit in bytes for columns in memory; at least one chunk of each.
     pub memory: u64,
     pub read: ReadOptions,
 }
@@ -46,7 +46,7 @@ impl Default for ScanOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ScanReport {
     pub rows: u64,
-    /// Zones of the table, where summaries could be used.
+    /// Zones of the table for which summaries exist.
     pub zones: u64,
     /// Zones in which no row can match.
     pub zones_pruned: u64,
@@ -55,10 +55,10 @@ pub struct ScanReport {
     /// Rows that the where-clause was evaluated for.
     pub rows_tested: u64,
     pub rows_out: u64,
-    /// Reading of summaries.
+    /// Cost of reading summaries.
     pub summaries: Report,
-    /// Reading of the where-clause's columns.
+    /// Cost of reading the where-clause's columns.
     pub predicate: Report,
-    /// Reading of everything else.
+    /// Cost of reading all other columns.
     pub data: Report,
 }

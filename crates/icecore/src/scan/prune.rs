@@ -11,7 +11,7 @@ use super::table::Table;
 use super::window::{PIECE, Run};
 use super::zones::Zones;
 
-/// The runs of rows that are left. Nothing but summaries is read.
+/// The remaining runs of rows. Reads only summaries.
 pub(crate) fn prune(table: &Table, options: &ScanOptions, report: &mut ScanReport) -> Result<Vec<Run>> {
     let runs = zones(table, options, report)?;
     Ok(match &options.rows {
@@ -64,7 +64,7 @@ fn zones(table: &Table, options: &ScanOptions, report: &mut ScanReport) -> Resul
     Ok(runs)
 }
 
-/// The summaries of the where-clause's columns, as far as there are any.
+/// The available summaries of the where-clause's columns.
 fn known(
     table: &Table,
     filter: &Filter,

@@ -1,4 +1,4 @@
-//! The scan: window after window, until the end of the table or the limit.
+//! The scan: window after window, to the end of the table or the limit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Prunes; reads only summaries.
+    /// Starts a scan and prunes; reads only summaries.
     ///
     /// # Errors
-    /// `internal` for a column that the table lacks, and the errors of reading the summaries.
+    /// `internal` for a column that the table lacks; the errors of reading the summaries.
     pub fn new(table: Arc<Table>, options: ScanOptions) -> Result<Self> {
         let mut report = ScanReport { rows: table.rows(), ..ScanReport::default() };
         let mut runs = prune(&table, &options, &mut report)?;
@@ -49,14 +49,15 @@ impl Scan {
                 long += column.row_size() as u64;
             }
         }
-        // Where a few long texts are most of a row, the chunks of the other columns are decoded again and again rather.
+        // If a few long strings dominate the row length, it is better to decode the chunks of the other columns
+        // repeatedly.
         let least = if long > row_bytes / 2 { 1 } else { PIECE };
         let windows = Windows::new(runs, options.memory / row_bytes, least, grain);
         let left = options.limit.unwrap_or(u64::MAX);
         Ok(Self { table, options, windows, whole, left, report })
     }
 
-    /// The next rows that match, at least one; None at the end.
+    /// The next matching rows, at least one; None at the end.
     ///
     /// # Errors
     /// The errors of a read; `corrupt` for invalid strings.
@@ -75,7 +76,7 @@ impl Scan {
         Ok(None)
     }
 
-    /// The numbers of the columns that come out.
+    /// The numbers of the output columns.
     pub fn columns(&self) -> &[usize] {
         &self.options.columns
     }
@@ -111,7 +112,7 @@ impl Scan {
         Ok(Batch { rows, columns })
     }
 
-    /// The pieces with needed rows, as far as the limit allows.
+    /// The pieces with needed rows, up to the limit.
     fn wanted<'a>(&mut self, pieces: &'a [Piece], hits: Vec<Hits>) -> Vec<Wanted<'a>> {
         let mut tested = hits.into_iter().enumerate();
         let mut wanted = Vec::with_capacity(pieces.len());

@@ -16,18 +16,18 @@ use crate::pool::for_each;
 use crate::read::ReadOptions;
 use crate::write::string_sum;
 
-/// Bytes of a window that ends with the longest chunk.
+/// Bytes of a window, which is extended to the end of the longest chunk.
 const MOST: u64 = 1 << 28;
 
-/// The summary of a column, one row a zone. See `icecore_chunk::Summary` for what each means.
+/// The summary of a column, one row per zone. See `icecore_chunk::Summary` for the fields.
 #[derive(Debug, Default)]
 pub struct ColumnSummary {
-    /// Rows of a zone.
+    /// Rows per zone.
     pub zone: u64,
     pub rows: u64,
     /// Digest of the summarised data; see [`digest`].
     pub digest: u64,
-    /// Of the column's type, native order; NaN (0 for whole numbers) where a zone has no value.
+    /// Of the column's type, native order; NaN (0 for integers) for a zone without values.
     pub min: Vec<u8>,
     pub max: Vec<u8>,
     pub mean: Vec<u8>,
@@ -36,16 +36,16 @@ pub struct ColumnSummary {
     pub count: Vec<u8>,
     /// Shape (zones, 4, 2).
     pub intervals: Vec<u8>,
-    /// The CRC-32C of the elements of each range of rows that was to be checked, native order.
+    /// The CRC-32C of the elements of each range in `checked`, native order.
     pub checks: Vec<u32>,
 }
 
-/// Summarises some columns of numbers or times, reading about `memory` bytes at once, and computes the checksums of their rows in
-/// the ranges `checked`. Where there are any, a column of something else has checksums alone. Only rows from `from` on, where a
-/// zone begins, are looked at.
+/// Summarises columns of numbers or times, reading about `memory` bytes at a time, and computes the checksums of their
+/// rows in the ranges `checked`. With such ranges, columns of other types get checksums only. Only rows from `from` on,
+/// the start of a zone, are read.
 ///
 /// # Errors
-/// `dtype` for a column of something else, and those of a read.
+/// `dtype` for a column of another type; the errors of a read.
 pub fn summarise(
     table: &Table,
     columns: &[usize],
@@ -75,13 +75,13 @@ pub fn summarise(
             ..Default::default()
         });
     }
-    // With long texts a window ends inside of other columns' chunks, which are decoded again.
+    // With long strings a window ends inside other columns' chunks, which are then decoded again.
     let grain = if grain.saturating_mul(row_bytes) > MOST { PIECE } else { grain };
     let everything = vec![Run { rows: from.min(table.rows())..table.rows(), sure: true }];
     let mut least = 1;
     for number in columns {
         if is_number(table.column(*number)?) {
-            least = PIECE; // each is a zone
+            least = PIECE; // each piece is a zone
         }
     }
     let mut windows = Windows::new(everything, memory / row_bytes, least, grain);
@@ -97,7 +97,7 @@ pub fn summarise(
     }
 }
 
-/// Adds the zones of one window, and its rows to the checksums.
+/// Adds the zones of one window, and updates the checksums with its rows.
 fn window(
     table: &Table,
     columns: &[usize],
@@ -132,7 +132,7 @@ fn window(
     Ok(())
 }
 
-/// Checksums of ranges of rows, `before` being those of the rows before these pieces, which follow one another.
+/// Checksums of ranges of rows; `before` holds those of the rows before these consecutive pieces.
 fn checks(
     before: &[u32],
     checked: &[Range<u64>],
@@ -169,7 +169,7 @@ fn no_number(column: &Column) -> Error {
 }
 
 impl ColumnSummary {
-    /// Adds the zones that some pieces are.
+    /// Adds one zone for each piece.
     fn zones(&mut self, column: &Column, loaded: &Loaded, first: usize, pieces: &[&Piece]) -> Result<()> {
         for (j, piece) in pieces.iter().enumerate() {
             let size = column.dtype().size();
@@ -186,7 +186,7 @@ impl ColumnSummary {
             nulls.push(T::from_int(i128::from(icecore_chunk::NOT_A_TIME)));
         }
         let zone = icecore_chunk::summarise::<T>(bytes, &nulls);
-        let nothing = T::from_float(f64::NAN); // 0 for whole numbers
+        let nothing = T::from_float(f64::NAN); // 0 for integers
         let or = |value: T, there: bool| if there { value } else { nothing };
         let finite = zone.count > 0;
         or(zone.min, finite).put(&mut self.min);

@@ -10,7 +10,7 @@ use super::column::Column;
 use super::zones::{self, Zones};
 use crate::read::ReadOptions;
 
-/// Columns of one length.
+/// Columns of equal length.
 pub struct Table {
     columns: Vec<Column>,
     rows: u64,
@@ -20,7 +20,8 @@ pub struct Table {
 
 impl Table {
     /// # Errors
-    /// `mismatch` when a column has no rows of one or several values, or two differ in length; `invalid` without columns.
+    /// `mismatch` if an array is not a column of one or several values per row, or if lengths differ; `invalid` without
+    /// columns.
     pub fn new(columns: Vec<Column>) -> Result<Self> {
         let mut rows = None;
         for column in &columns {
@@ -66,7 +67,7 @@ impl Table {
         })
     }
 
-    /// The summary of a column, if there is one that still describes it; loaded once.
+    /// The summary of a column, if one exists and is not outdated; loaded once.
     pub(crate) fn zones(&self, number: usize, options: &ReadOptions) -> Result<Option<Arc<Zones>>> {
         let Some(slot) = self.zones.get(number) else { return Ok(None) };
         if let Some(zones) = slot.get() {

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// Rows that a where-clause is tested for in one go: a few dozen kilobytes of each column, which stay in the cache.
+/// Rows for which a where-clause is evaluated at once: a few dozen kilobytes of each column, which stay in the cache.
 pub(crate) const PIECE: u64 = 4096;
 
-/// Consecutive rows; `sure` when every one of them is needed.
+/// Consecutive rows; `sure` if all of them are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub rows: Range<u64>,
@@ -21,25 +21,26 @@ impl Run {
     }
 }
 
-/// Cuts runs into windows.
+/// Divides runs into windows.
 pub(crate) struct Windows {
     runs: std::vec::IntoIter<Run>,
     rest: Option<Run>,
     /// Rows of the next window; doubles up to `most`, so that the first rows come soon.
     rows: u64,
     most: u64,
-    /// Windows end at multiples of it where they can, so that no chunk is decoded for two of them.
+    /// Windows end at multiples of this if possible, so that no chunk is decoded for two of them.
     grain: u64,
-    /// The longest piece, which pieces of [`PIECE`] are made of.
+    /// Maximum length of a piece, [`PIECE`] or a fraction of it.
     piece: u64,
 }
 
 const FIRST: u64 = 1 << 16;
-/// How many times as many rows as wanted a window may have in order to end with a chunk.
+/// A window may have this many times the intended rows in order to end with a chunk.
 const MOST: u64 = 4;
 
 impl Windows {
-    /// `most` rows in a window, or `least` (up to [`PIECE`]), more where `grain` (the largest chunk) asks for it.
+    /// Windows of `most` rows, or `least` (up to [`PIECE`]); more if needed to end at a multiple of `grain` (the
+    /// largest chunk).
     pub fn new(runs: Vec<Run>, most: u64, least: u64, grain: u64) -> Self {
         let most = most.max(least).max(1);
         let piece = PIECE.min(1 << most.ilog2());
@@ -51,12 +52,12 @@ impl Windows {
     pub fn next(&mut self) -> Vec<Piece> {
         let (mut pieces, mut count) = (Vec::new(), 0);
         while let Some(run) = self.rest.take().or_else(|| self.runs.next()) {
-            // Chunks that end inside of pieces: better decoded twice than all rows at once.
+            // If chunks end inside pieces, it is better to decode them twice than to load all rows at once.
             if count >= self.rows && (count >= MOST * self.rows || self.ends_at(run.rows.start, &pieces)) {
                 self.rest = Some(run);
                 break;
             }
-            // Up to the next boundary of pieces, which are boundaries of zones and of most chunks.
+            // Up to the next multiple of the piece length, where zones and most chunks end too.
             let end = run.rows.end.min((run.rows.start / self.piece + 1) * self.piece);
             count += end - run.rows.start;
             pieces.push(Run { rows: run.rows.start..end, sure: run.sure });
@@ -68,7 +69,7 @@ impl Windows {
         pieces
     }
 
-    /// Whether `start` is in another grain than the last row.
+    /// Whether `start` and the last row are in different grains.
     fn ends_at(&self, start: u64, pieces: &[Piece]) -> bool {
         pieces.last().is_none_or(|last| (last.rows.end - 1) / self.grain != start / self.grain)
     }

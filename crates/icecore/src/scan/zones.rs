@@ -1,4 +1,4 @@
-//! A column's summary for pruning: the intervals of each zone, and whether it has nulls.
+//! A column's summary for pruning: the intervals of each zone, and whether it contains nulls.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use super::column::Column;
 use super::identity::{check_sources, digest};
 use crate::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, read};
 
-/// The hidden group that summaries are in: `/__summary__/<path of the group>/r<rows of a zone>/{whole,real,moments,count}`.
+/// The hidden group with summaries: `/__summary__/<path of the group>/r<rows of a zone>/{whole,real,moments,count}`.
 const SUMMARY_GROUP: &str = "/__summary__";
 
 /// Summary of each zone of a column.
 pub(crate) struct Zones {
-    /// Rows of a zone.
+    /// Rows per zone.
     pub rows: u64,
-    /// What reading it took.
+    /// Cost of reading it.
     pub read: Report,
     length: u64,
     counts: Vec<u32>,
@@ -32,7 +32,7 @@ enum Values {
 }
 
 impl Zones {
-    /// Summary of rows that are in one zone; None if they span several zones.
+    /// Summary of the zone that contains the rows; None if they span several zones.
     pub fn zone(&self, start: u64, end: u64) -> Option<Zone> {
         let number = start / self.rows;
         let last = ((number + 1) * self.rows).min(self.length);
@@ -49,14 +49,14 @@ impl Zones {
     }
 }
 
-/// The last interval is repeated if there are fewer than four; NaN means no values.
+/// If there are fewer than four intervals, the last one is repeated; NaN means no values.
 fn distinct<T: Copy + PartialOrd>(intervals: &[(T, T)]) -> Vec<(T, T)> {
     let mut found: Vec<(T, T)> = intervals.iter().copied().filter(|(low, high)| low <= high).collect();
     found.dedup();
     found
 }
 
-/// The column's summary, if there is one and it still describes the column.
+/// The column's summary, if one exists and is not outdated.
 ///
 /// # Errors
 /// The errors of a read; `source-changed` for linked files that changed since they were summarised.
@@ -97,7 +97,7 @@ fn misshapen(entry: &Entry, zones: u64) -> Error {
     Error::new(ErrorKind::Corrupt, message).hint("write it again: icecore.tables.summaries.write")
 }
 
-/// The intervals of each zone; the extremes in front of them are not needed here.
+/// The intervals of each zone; the extremes before them are not needed here.
 fn intervals<T: Number, V>(bytes: &[u8], value: impl Fn(T) -> V) -> Vec<[(V, V); INTERVALS]> {
     const ITEM: usize = 2 * (1 + INTERVALS);
     let numbers: Vec<T> = T::values(bytes).collect();
@@ -105,7 +105,7 @@ fn intervals<T: Number, V>(bytes: &[u8], value: impl Fn(T) -> V) -> Vec<[(V, V);
     numbers.as_chunks::<ITEM>().0.iter().map(zone).collect()
 }
 
-/// One column's zones of arrays of shape (columns, zones, …).
+/// Selects one column's zones of arrays of shape (columns, zones, …).
 fn rows(views: &[&Arc<ArrayView>], at: u64, zones: u64, options: &ReadOptions) -> Result<(Vec<Vec<u8>>, Report)> {
     let zones = Index::Slice { start: Some(0), stop: Some(zones as i64), step: None }; // lengths are below 2⁶³
     let row = [Index::At(at as i64), zones];
@@ -123,11 +123,11 @@ fn rows(views: &[&Arc<ArrayView>], at: u64, zones: u64, options: &ReadOptions) -
     Ok((buffers, report))
 }
 
-/// A column's part of the summaries of its group, as that group's attributes describe it.
+/// A column's part of its group's summaries, as described by the group's attributes.
 struct Entry {
     path: String,
     zone: u64,
-    /// Its place along the first axis.
+    /// Index along the first axis.
     at: u64,
     /// Whether its ranges are floats.
     real: bool,
@@ -135,7 +135,7 @@ struct Entry {
     digest: u64,
 }
 
-/// The one with the shortest zones.
+/// The part with the shortest zones.
 fn entry(snapshot: &Snapshot, path: &str) -> Option<Entry> {
     let (parent, name) = path.rsplit_once('/')?;
     let prefix = format!("{SUMMARY_GROUP}{parent}/r");

@@ -1,4 +1,4 @@
-//! Cache of opened arrays with a limited number of entries; the least recently used one is dropped.
+//! Cache of opened arrays with a limited number of entries; the least recently used one is evicted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,12 +23,12 @@ impl Arrays {
         Self { capacity: capacity.max(1), state: Mutex::default() }
     }
 
-    /// The array at `path`, opened with `open` where it is not open yet.
+    /// The array at `path`, opened with `open` if it is not cached.
     pub fn get(&self, path: &str, open: impl FnOnce() -> Result<ArrayView>) -> Result<Arc<ArrayView>> {
         if let Some(view) = self.known(path) {
             return Ok(view);
         }
-        // Not under the lock: parsing metadata takes a while, and others have arrays of their own to open.
+        // Without the lock: parsing metadata takes time, and other threads open other arrays.
         let view = Arc::new(open()?);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let now = state.clock;

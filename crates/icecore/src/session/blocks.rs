@@ -1,7 +1,7 @@
 //! Divide a selection into consecutive blocks in C order, so that a large result can be streamed.
 //!
-//! A block has one index on the leading axes, a run on one axis, and the others whole. Its run ends where chunks end, as far as
-//! the limit allows: a chunk that two blocks share is decoded twice.
+//! A block has one index on the leading axes, a run on one axis, and all of the other axes. Its run ends at a chunk
+//! boundary if the limit allows: a chunk that two blocks share is decoded twice.
 
 use icecore_grid::{Axis, ChunkGrid};
 
@@ -19,7 +19,7 @@ impl Picks {
         let out = self.out_shape();
         let mut bytes = itemsize.max(1) as u64;
         let mut axis = out.len();
-        // The axis along which blocks are runs: those after it fit in a block as a whole.
+        // The axis along which blocks are runs: all axes after it fit completely into a block.
         while axis > 0 {
             let whole = bytes.saturating_mul(out.get(axis - 1).copied().unwrap_or(1));
             if whole > limits.block {
@@ -55,8 +55,8 @@ impl Picks {
     }
 }
 
-/// The axis and the length of a run: whole chunks where that stays below the largest block. A chunk that is thick along a leading
-/// axis draws the run there.
+/// The axis and the length of a run: whole chunks if they fit into the largest block. If a chunk is longer than one
+/// along a leading axis, the run is along that axis.
 fn run(picks: &Picks, grid: &ChunkGrid, axis: usize, bytes: u64, limits: &Limits) -> (usize, u64) {
     let mut row = bytes;
     let mut best = (axis, (limits.block / bytes.max(1)).max(1));
@@ -77,7 +77,7 @@ fn run(picks: &Picks, grid: &ChunkGrid, axis: usize, bytes: u64, limits: &Limits
     best
 }
 
-/// Elements of the selection that are in one chunk along an axis.
+/// Elements of the selection in one chunk along an axis.
 fn thickness(picks: &Picks, grid: &ChunkGrid, axis: usize) -> u64 {
     let chunk = match grid.axes.get(axis) {
         Some(Axis::Regular { chunk, .. }) => *chunk,
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_row_larger_than_a_block_is_divided() {
         assert_eq!(shapes(&blocks(&[2, 100], &[1, 10], 80, 80)).len(), 10);
-        // Chunks of two rows: both rows go into one block as long as that is allowed.
+        // Chunks of two rows: both rows go into one block if the limit allows.
         assert_eq!(shapes(&blocks(&[4, 100], &[2, 100], 80, 1000)), [vec![2, 100], vec![2, 100]]);
     }
 

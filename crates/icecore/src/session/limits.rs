@@ -5,18 +5,18 @@ use std::sync::atomic::AtomicBool;
 
 use crate::read::ReadOptions;
 
-/// How much a session may keep and a read may take.
+/// Limits of a session's caches and reads.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Arrays whose reference tables stay open.
     pub arrays: usize,
-    /// Bytes of decoded elements that one block of a selection aims at.
+    /// Target size of a block of a selection, in bytes of decoded elements.
     pub block: u64,
-    /// Bytes that a block may have where it saves decoding chunks twice.
+    /// Maximum size of a block in bytes, if the larger block avoids decoding chunks twice.
     pub largest_block: u64,
-    /// Bytes of fetched data in flight, a read.
+    /// Bytes of fetched data in flight per read.
     pub fetched: u64,
-    /// Requests to remote stores in flight, a read.
+    /// Requests to remote stores in flight per read.
     pub concurrency: usize,
 }
 

@@ -1,7 +1,8 @@
-//! One open repository for one program or service: a version's node tree, its arrays, limits, and reads by path and selection text.
+//! A repository opened for one program or service: a version's node tree, its arrays, limits, and reads by path and
+//! selection text.
 //!
-//! `tree` lists the nodes, `picks` resolves a selection, `blocks` divides it into reads of bounded size, `arrays` keeps the
-//! arrays that were opened, `read` runs the read pipeline.
+//! `tree` lists the nodes, `picks` resolves a selection, `blocks` divides it into reads of bounded size, `arrays`
+//! caches opened arrays, `read` runs the read pipeline.
 
 mod arrays;
 mod blocks;

@@ -49,13 +49,13 @@ impl Session {
     /// The same repository at another version.
     ///
     /// # Errors
-    /// `not-found` for an unknown version, or one without this session's group.
+    /// `not-found` for an unknown version, or a version without this session's group.
     pub fn at(&self, reference: Option<&str>) -> Result<Self> {
         let snapshot = self.0.repo.snapshot(reference)?;
         Self::new(self.0.repo.clone(), snapshot, &self.0.top, self.0.limits.clone())
     }
 
-    /// One group of this version as the root of a session of its own.
+    /// A group of this version as the root of its own session.
     ///
     /// # Errors
     /// `not-found` if the group does not exist.
@@ -78,7 +78,7 @@ impl Session {
         &self.0.limits
     }
 
-    /// All groups and arrays of this version, without icecore's own.
+    /// All groups and arrays of this version, except icecore's hidden ones.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.0.tree
@@ -99,7 +99,7 @@ impl Session {
     /// The metadata document (`zarr.json`) of a node.
     ///
     /// # Errors
-    /// `not-found`; `format` where it is not a JSON object.
+    /// `not-found`; `format` if it is not a JSON object.
     pub fn document(&self, node: &Node) -> Result<Map<String, Value>> {
         let Some(stored) = self.0.snapshot.node(&self.absolute(&node.path)) else { return Ok(super::tree::implied()) };
         serde_json::from_slice(&stored.zarr_json)
@@ -112,7 +112,7 @@ impl Session {
         self.0.snapshot.node(&self.absolute(&node.path)).map_or(0, |stored| stored.zarr_json.len() as u64)
     }
 
-    /// The commit that this session shows.
+    /// The commit of this session's version.
     ///
     /// # Errors
     /// `network`, `io`, `corrupt`.
@@ -121,7 +121,7 @@ impl Session {
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, "the version has no commit"))
     }
 
-    /// Opens an array, or returns it from those that are open already.
+    /// Opens an array, or returns it from the cache.
     ///
     /// # Errors
     /// `not-found` for a group or a missing node; `format` or `unsupported` for its metadata.

@@ -1,14 +1,14 @@
-//! A selection that keeps every axis: per axis a range or a list, all within the array.
+//! A selection that keeps every axis: a range or a list for each axis, all within the array.
 //!
-//! Services want strict rules where NumPy is lenient: an index out of range is an error, not an empty result, and an integer
-//! keeps its axis (`reduced` says which axes a client may drop).
+//! Services need strict rules where NumPy is lenient: an index out of range is an error, not an empty result, and an
+//! integer keeps its axis (`reduced` lists the axes that a client may drop).
 
 use icecore_grid::{Error, ErrorKind, Index, Mode, Result, Selection, parse_selection};
 
 /// The selection along one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
-    /// `count` elements from `start` on, `step` (at least 1) apart.
+    /// `count` elements from `start` on, with distance `step` (at least 1).
     Range {
         start: u64,
         step: u64,
@@ -18,7 +18,7 @@ pub enum Pick {
 }
 
 impl Pick {
-    /// Elements taken.
+    /// Number of elements.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {
@@ -27,7 +27,7 @@ impl Pick {
         }
     }
 
-    /// A part of it: `count` elements from the `first` on.
+    /// A part: `count` elements from index `first` on.
     pub(super) fn part(&self, first: u64, count: u64) -> Self {
         match self {
             Self::Range { start, step, .. } => Self::Range { start: start + first * step, step: *step, count },
@@ -67,10 +67,10 @@ impl Picks {
         Self { shape: shape.to_vec(), axes, reduced: vec![false; shape.len()] }
     }
 
-    /// Reads a selection: `[0:10, 3, [1, 5], ...]`, with or without the outer brackets, or by dimension name.
+    /// Parses a selection: `[0:10, 3, [1, 5], ...]`, with or without the outer brackets, or by dimension name.
     ///
     /// # Errors
-    /// `selection`: text that cannot be read, another number of axes, an index out of range, a step below 1.
+    /// `selection`: text that cannot be parsed, a wrong number of axes, an index out of range, a step below 1.
     pub fn parse(text: &str, shape: &[u64], dims: &[Option<String>]) -> Result<Self> {
         let text = text.trim();
         let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).filter(|_| outer(text));
@@ -83,13 +83,13 @@ impl Picks {
         Ok(picks)
     }
 
-    /// Elements along each axis of the result; every axis of the array is there.
+    /// Shape of the result, with every axis of the array.
     #[must_use]
     pub fn out_shape(&self) -> Vec<u64> {
         self.axes.iter().map(Pick::count).collect()
     }
 
-    /// Elements of the result; `u64::MAX` where there are more.
+    /// Number of elements of the result; `u64::MAX` if it overflows.
     #[must_use]
     pub fn len(&self) -> u64 {
         let shape = self.out_shape();
@@ -101,7 +101,7 @@ impl Picks {
         self.len() == 0
     }
 
-    /// The selection as the read pipeline takes it.
+    /// The selection in the form of the read pipeline.
     ///
     /// # Errors
     /// `memory`: a result too large to address.
@@ -111,7 +111,7 @@ impl Picks {
     }
 }
 
-/// Does the first bracket close at the very end?
+/// Whether the first bracket closes at the very end.
 fn outer(text: &str) -> bool {
     let mut depth = 0_i64;
     for (at, character) in text.char_indices() {
@@ -120,7 +120,7 @@ fn outer(text: &str) -> bool {
             return false;
         }
     }
-    // `[1,5]` alone is the outer pair, as in the HDF REST API; a list is `[[1,5]]`.
+    // `[1,5]` is read as the outer pair of brackets, as in the HDF REST API; a list is `[[1,5]]`.
     depth == 0
 }
 

@@ -14,7 +14,7 @@ use crate::read::{ArrayView, Blobs, Query, Report, Target, read};
 pub struct Values {
     pub dtype: DType,
     pub bytes: Vec<u8>,
-    /// Where the views of variable-length elements point to.
+    /// Blobs that the views of variable-length elements refer to.
     blobs: Vec<Arc<[u8]>>,
 }
 
@@ -36,13 +36,13 @@ impl Values {
         self.bytes.is_empty()
     }
 
-    /// Where variable-length elements are.
+    /// Blobs of variable-length elements.
     #[must_use]
     pub fn blobs(&self) -> &[Arc<[u8]>] {
         &self.blobs
     }
 
-    /// Some of the elements, by number, in this order.
+    /// The elements with these indexes, in this order.
     #[must_use]
     pub fn taken(&self, numbers: &[u32]) -> Self {
         let size = self.dtype.size();
@@ -57,7 +57,7 @@ impl Values {
     /// The bytes of a variable-length element, from its view.
     ///
     /// # Errors
-    /// `internal` for bytes that are not a view of these values.
+    /// `internal` for bytes that are not a view into these values.
     pub fn resolve(&self, view: &[u8]) -> Result<&[u8]> {
         let word =
             |at: usize| view.get(at..).and_then(|v| v.first_chunk::<4>()).map(|w| u32::from_ne_bytes(*w) as usize);
@@ -72,7 +72,7 @@ impl Values {
 }
 
 impl Session {
-    /// Reads a selection into a buffer, which is resized to fit: `bytes` may be one that was used before.
+    /// Reads a selection into a buffer, which is resized to fit and may be reused.
     ///
     /// # Errors
     /// `memory` if the selection does not fit into memory; the errors of the read pipeline.
@@ -112,7 +112,7 @@ impl Session {
     /// Reads an array by path and selection text, as in `session.values("/sst", "[0:10, 3]")`.
     ///
     /// # Errors
-    /// `not-found`, `selection`; what reading raises.
+    /// `not-found`, `selection`; the errors of a read.
     pub fn values(&self, path: &str, selection: &str) -> Result<Values> {
         let view = self.array(path)?;
         let picks = Picks::parse(selection, &view.meta().shape, &view.meta().dims)?;

@@ -6,16 +6,16 @@ use icecore_catalog::{HIDDEN_GROUP, Snapshot, is_within};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
-/// Names of internal groups, at any level.
+/// Names of hidden groups, at any level.
 const OWN: [&str; 3] = ["__icecore__", "__summary__", "__followed__"];
 
 /// A group or an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// From the session's root, which is `/`.
+    /// Path from the session's root, which is `/`.
     pub path: String,
     pub is_array: bool,
-    /// Numbers of the nodes in it, by name.
+    /// Numbers of its child nodes, by name.
     pub children: Vec<usize>,
 }
 
@@ -57,7 +57,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds a node, and the groups above it that have no document of their own.
+    /// Adds a node, and the missing groups above it, which have no document of their own.
     fn add(&mut self, path: &str, is_array: bool) -> usize {
         if let Some(number) = self.numbers.get(path) {
             return *number;
@@ -75,7 +75,7 @@ impl Tree {
         number
     }
 
-    /// The number of the node at a path; a slash at the end is ignored.
+    /// The number of the node at a path; a trailing slash is ignored.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<usize> {
         let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
@@ -103,7 +103,7 @@ fn is_own(path: &str) -> bool {
     path.split('/').any(|part| OWN.contains(&part))
 }
 
-/// The document of a group that has none.
+/// The default document of a group.
 pub(super) fn implied() -> Map<String, Value> {
     let document = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
     document.as_object().cloned().unwrap_or_default()

@@ -15,14 +15,14 @@ pub struct Cost {
     sum_nt: f64,
 }
 
-/// Requests run side by side, so one more costs this part of a full latency.
+/// Requests overlap, so an additional one costs only this part of a full latency.
 const OVERLAP: f64 = 8.0;
 const FORGET: f64 = 0.98;
 
 impl Cost {
     /// A page-cached file: a system call and a copy.
     pub const LOCAL: Self = Self::preset(8e-6, 2e9);
-    /// An object store or web server somewhere else.
+    /// A remote object store or web server.
     pub const REMOTE: Self = Self::preset(0.03, 1e8);
 
     const fn preset(latency: f64, bandwidth: f64) -> Self {
@@ -39,7 +39,7 @@ impl Cost {
         self.bandwidth
     }
 
-    /// Adds one finished request.
+    /// Adds a completed request to the estimate.
     pub fn observe(&mut self, bytes: u64, seconds: f64) {
         let n = bytes as f64;
         self.weight = self.weight * FORGET + 1.0;
@@ -63,7 +63,7 @@ impl Cost {
 
     /// How to merge spans on this store.
     ///
-    /// A gap is read when that takes less time than its share of a request: `gap ≤ latency × bandwidth / OVERLAP`.
+    /// A gap is read if that takes less time than its share of a request: `gap ≤ latency × bandwidth / OVERLAP`.
     pub fn merge(&self) -> Merge {
         let gap = (self.latency * self.bandwidth / OVERLAP) as u64;
         if self.latency < 1e-3 {

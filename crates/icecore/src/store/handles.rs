@@ -4,12 +4,12 @@ use std::fs::File;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Of the files that the process may have open; the rest is for whoever else opens some.
+/// One part in this many of the process's limit; the rest is for other users of files.
 const SHARE: usize = 4;
-/// More than this gains nothing.
+/// Maximum number of handles; more gain nothing.
 const MOST: usize = 1024;
 
-/// A child has its parent's files open too, so one count is right for both.
+/// A child inherits its parent's open files, so one count is right for both.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// A file that is kept open.
@@ -39,12 +39,12 @@ impl Drop for Handle {
     }
 }
 
-/// The most files that are kept open.
+/// Maximum number of files that are kept open.
 fn most() -> usize {
     (limit() / SHARE).clamp(1, MOST)
 }
 
-/// How many files the process may have open.
+/// The process's limit of open files.
 fn limit() -> usize {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `found` is such a structure, and ours.

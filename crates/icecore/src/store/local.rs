@@ -1,4 +1,4 @@
-//! Local files, read with `pread`: no memory map, because a linked file that shrinks would end the process by a signal.
+//! Local files, read with `pread`. No memory map: if a linked file shrank, a signal would end the process.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -10,7 +10,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::handles::Handle;
 
-/// A file and its identity when it was opened. If too many files are open, each read opens it again.
+/// A file and its identity when it was opened. If too many files are open, each read reopens it.
 #[derive(Debug)]
 pub struct LocalFile {
     file: Option<Handle>,
@@ -43,7 +43,7 @@ fn nanoseconds(time: SystemTime) -> i64 {
 }
 
 impl LocalFile {
-    /// Opens `path`; `linked` says that it is somebody's file, which may have changed since it was linked.
+    /// Opens `path`; `linked` means a user's file, which may have changed since it was linked.
     pub fn open(path: &Path, linked: bool) -> Result<Self> {
         let name = path.display().to_string();
         let (file, stamp) = opened(path, &name, linked)?;
@@ -55,15 +55,15 @@ impl LocalFile {
         &self.name
     }
 
-    /// Bytes in the file when it was opened.
+    /// Size in bytes when it was opened.
     pub fn size(&self) -> u64 {
         self.stamp.size
     }
 
-    /// Is the path still the file that was opened, unchanged?
+    /// Whether the path still refers to the opened file, unchanged.
     ///
-    /// Objects of a repository are never written twice under one name: of those the open file tells, without a walk along the
-    /// path, whether it was changed, or removed (which is what replacing it does, too).
+    /// Objects of a repository are never rewritten under the same name, so for them the open handle is enough to detect
+    /// changes and removal (which includes replacement), without resolving the path again.
     pub fn is_current(&self) -> bool {
         let now = match &self.file {
             Some(file) if !self.linked => file.metadata(),
@@ -92,7 +92,7 @@ impl LocalFile {
         Ok(())
     }
 
-    /// Fills `buffer` from `offset` on, whole or with an error.
+    /// Fills `buffer` from `offset` on, completely or with an error.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         match &self.file {
             Some(file) => self.read_from(file, offset, buffer),
@@ -100,7 +100,7 @@ impl LocalFile {
         }
     }
 
-    /// The file opened again, if it is the same.
+    /// Reopens the file, if it is still the same.
     fn again(&self) -> Result<File> {
         let (file, stamp) = opened(&self.path, &self.name, self.linked)?;
         if stamp == self.stamp {
@@ -151,7 +151,7 @@ fn open_error(name: &str, linked: bool, error: &std::io::Error) -> Error {
             (ErrorKind::SourceMissing, "bring the linked file back to this path, or link it again where it is now")
         }
         std::io::ErrorKind::NotFound => {
-            (ErrorKind::Corrupt, "an object of the repository is gone: run `icecore verify`")
+            (ErrorKind::Corrupt, "an object of the repository is missing: run `icecore verify`")
         }
         std::io::ErrorKind::PermissionDenied => (ErrorKind::Permission, "check the file's permissions"),
         _ if error.raw_os_error() == Some(libc::EMFILE) => {

@@ -13,13 +13,13 @@ use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
 
 use super::response_buffers::Body;
 
-/// Takes the parts of an answer, one after the other.
+/// Receives the parts of a response, one after another.
 pub type Each<'a> = &'a mut (dyn FnMut(Bytes) + Send);
 
-/// Whether all parts came.
+/// Whether all parts arrived.
 pub type Parts = std::result::Result<(), Broken>;
 
-/// Why not all parts came.
+/// Reason why parts are missing.
 #[derive(Debug)]
 pub struct Broken {
     pub error: Error,
@@ -33,12 +33,12 @@ impl From<Error> for Broken {
     }
 }
 
-/// Something that answers range requests.
+/// A store that answers range requests.
 pub trait RangeGet: Send + Sync {
-    /// The bytes `offset..offset + length`, all of them or an error.
+    /// The bytes `offset..offset + length`, completely or with an error.
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>>;
-    /// Fetches in parts and passes each to the consumer when it has arrived; `ends`, ascending, count from `offset`. After an
-    /// error the passed parts are valid.
+    /// Fetches a range and passes each part to the consumer when it has arrived; `ends`, ascending, are relative to
+    /// `offset`. After an error the parts that were passed are valid.
     fn get_parts<'a>(&'a self, offset: u64, ends: &'a [u64], each: Each<'a>) -> BoxFuture<'a, Parts> {
         Box::pin(async move {
             let got = self.get(offset, ends.last().copied().unwrap_or(0)).await;
@@ -51,15 +51,15 @@ pub trait RangeGet: Send + Sync {
             Ok(())
         })
     }
-    /// What to call it in a message.
+    /// Name for messages.
     fn name(&self) -> &str;
-    /// Size and identity as they are now, where that can be known without reading it.
+    /// Current size and identity, if they can be determined without reading the object.
     fn probe(&self) -> BoxFuture<'_, Result<Option<LinkIdentity>>> {
         Box::pin(async { Ok(None) })
     }
 }
 
-/// An object in a store, with the identity that it must still have.
+/// An object in a store, with its expected identity.
 pub(super) struct RemoteObject {
     pub store: Arc<dyn ObjectStore>,
     pub path: Path,
@@ -96,7 +96,7 @@ impl RangeGet for RemoteObject {
             if result.meta.size < end {
                 return Err(self.short(offset, length, result.meta.size.saturating_sub(offset)).into());
             }
-            // An answer with an etag was gone on with where it broke off, as often as makes sense.
+            // A response with an ETag was resumed where it broke off, up to the limit of retries.
             let is_known = result.meta.e_tag.is_some();
             let (mut coming, mut rest, mut body) = (result.into_stream(), Bytes::new(), Body::new(length)?);
             for (number, end) in ends.iter().enumerate() {
@@ -124,7 +124,7 @@ impl RangeGet for RemoteObject {
         &self.name
     }
 
-    /// Request the first byte: many servers, and presigned URLs, reject HEAD.
+    /// Requests the first byte: many servers, and presigned URLs, reject HEAD.
     fn probe(&self) -> BoxFuture<'_, Result<Option<LinkIdentity>>> {
         Box::pin(async move {
             let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..Default::default() };
@@ -145,7 +145,7 @@ impl RemoteObject {
             .hint("the object is shorter than its references say: link it again, or run `icecore verify`")
     }
 
-    /// The object is long enough, and yet another number of bytes came than the server had said.
+    /// The object is long enough, but the number of bytes received differs from the one that the server announced.
     fn unlike(&self, offset: u64, length: u64, got: u64) -> Error {
         let how = if got > length { "or more " } else { "" };
         Error::new(
@@ -165,7 +165,7 @@ impl RemoteObject {
     }
 }
 
-/// What tells the object that answered from the one that was linked: many servers ignore conditions, but say what they send.
+/// Compares the identity in a response with the linked one: many servers ignore conditions, but report what they send.
 fn difference(was: &LinkIdentity, now: &ObjectMeta) -> Option<String> {
     if was.size != now.size {
         return Some(format!("it had {} bytes when it was linked and has {} now", was.size, now.size));
@@ -174,14 +174,14 @@ fn difference(was: &LinkIdentity, now: &ObjectMeta) -> Option<String> {
     if let (Some(was), Some(now)) = (was.etag.as_deref(), strong) {
         return (was != now).then(|| format!("its etag was {was} when it was linked and is {now} now"));
     }
-    // Dates have whole seconds; without one the store says 1970.
+    // Dates have whole seconds; if there is none, the store reports 1970.
     let (then, date) = (was.mtime_ns.div_euclid(1_000_000_000), now.last_modified.timestamp());
     let known = was.mtime_ns > 0 && date > 0;
     (known && then != date)
         .then(|| format!("it was modified at {then} (seconds since 1970) when it was linked, at {date} now"))
 }
 
-/// The error of an object store in our words.
+/// Converts an object store's error.
 pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) -> Error {
     use object_store::Error as E;
     let cause = icecore_catalog::causes(error);
@@ -191,7 +191,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }
         _ if is_missing && linked => {
-            (ErrorKind::SourceMissing, "the linked object is gone: link it again where it is now")
+            (ErrorKind::SourceMissing, "the linked object is missing: link it again at its new address")
         }
         _ if is_missing => (ErrorKind::NotFound, "check the address"),
         E::Precondition { .. } | E::NotModified { .. } => {
@@ -211,7 +211,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
 
 /// A server answers 416 if the range is after the end of the object.
 fn out_of_range(error: &object_store::Error) -> bool {
-    // Not the bare number: addresses and durations have digits too.
+    // Not the bare number, because addresses and durations contain digits too.
     let text = icecore_catalog::causes(error);
     text.contains("416 Range Not Satisfiable") || text.contains("InvalidGetRange")
 }

@@ -1,7 +1,7 @@
 //! Reusable buffers for responses.
 //!
-//! Fresh memory is cleared by the kernel, page by page, before it can be written: a read of 300 MB spent a sixth of its
-//! processor time on that. A buffer comes back when the last reader of the bytes in it is done.
+//! The kernel clears fresh memory page by page before it is written: this took a sixth of the processor time of a read
+//! of 300 MB. A buffer returns when the last reader of its bytes is done.
 
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use bytes::Bytes;
 use icecore_catalog::PerProcess;
 use icecore_grid::{Error, ErrorKind, Result};
 
-/// Bytes kept for later responses; returned buffers beyond that are freed.
+/// Maximum bytes of idle buffers; buffers beyond that are freed.
 const KEPT: usize = 16 << 20;
-/// Smaller ones come from the allocator as fast.
+/// Smaller buffers come from the allocator, which is as fast.
 const SMALL: usize = 64 << 10;
 
 static IDLE: PerProcess<Mutex<Vec<Vec<u8>>>> = PerProcess::new();
 
-/// Memory of one answer: written from the front on, read up to where it was written.
+/// Memory of one response: written from the front on, and readable up to the written end.
 struct Room {
     start: NonNull<u8>,
     capacity: usize,
@@ -44,7 +44,7 @@ impl Drop for Room {
     }
 }
 
-/// Bytes that were written.
+/// The written bytes.
 struct Part {
     room: Arc<Room>,
     range: Range<usize>,
@@ -57,10 +57,10 @@ impl AsRef<[u8]> for Part {
     }
 }
 
-/// An answer as it comes in, handed out in parts.
+/// A response as it arrives, handed out in parts.
 pub(super) struct Body {
     room: Arc<Room>,
-    /// Bytes that there will be, that have come, that were handed out.
+    /// Numbers of bytes: expected, received, handed out.
     length: usize,
     came: usize,
     out: usize,
@@ -115,7 +115,7 @@ fn idle(length: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Longer than what any other test of this crate receives at the same time.
+    /// Longer than any concurrent response of this crate's other tests.
     const LENGTH: usize = 5 << 20;
 
     fn received(byte: u8) -> Bytes {

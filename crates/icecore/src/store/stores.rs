@@ -14,12 +14,12 @@ use object_store::path::Path as ObjectPath;
 use super::remote::{RemoteObject, client, split};
 use super::{Cost, LocalFile, RangeGet, Source};
 
-/// Something to put between a source and its reader: the counting and failing stores of the tests.
+/// Wrapper between a source and its reader: the counting and failing stores of tests.
 pub type Wrap = Arc<dyn Fn(Source) -> Source + Send + Sync>;
 
 const OPEN_FILES: usize = 256;
 
-/// Open files and clients, shared by the process.
+/// Open files and clients, shared by all users in the process.
 #[derive(Default)]
 pub struct Stores {
     files: Mutex<HashMap<PathBuf, Arc<LocalFile>>>,
@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Stores {
-    /// Opens one object of a repository; a linked one only if links are allowed and it is unchanged.
+    /// Opens an object of a repository; a linked one only if links are allowed and it is unchanged.
     pub fn open(&self, repo: &Repo, snapshot: &Snapshot, object: &Object) -> Result<Source> {
         match &object.location {
             Location::Native(name) => self.open_native(repo, name),
@@ -46,8 +46,8 @@ impl Stores {
         }
     }
 
-    /// Makes the HTTP client, on a thread of its own, where reading this repository will take one: the caller must wait for
-    /// the repository's tables meanwhile.
+    /// Creates the HTTP client on a separate thread, if reading this repository will need one, while the caller waits
+    /// for the repository's tables.
     pub(crate) fn prepare(&self, repo: &Repo) {
         let far = |url: &str| url.starts_with("http");
         let native = matches!(repo.native_location(), Native::Url { url, .. } if far(&url));
@@ -110,7 +110,7 @@ impl Stores {
         let file = Arc::new(LocalFile::open(path, linked)?);
         let mut files = lock(&self.files);
         if files.len() >= OPEN_FILES {
-            files.clear(); // handles in use live on in the reads that hold them
+            files.clear(); // handles in use are kept by their reads
         }
         files.insert(path.to_owned(), Arc::clone(&file));
         Ok(file)
@@ -144,13 +144,14 @@ impl Stores {
         }
     }
 
-    /// Adds how long a request took.
+    /// Adds the duration of a request to the estimate.
     pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
         lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
     }
 }
 
-/// The options for an object that a repository links to. Headers may be secrets: they are for the repository's own host.
+/// The options for an object that a repository links to. Headers may be secrets: they are sent only to the repository's
+/// own host.
 fn link_options(repo: &Repo, url: &str) -> BTreeMap<String, String> {
     let theirs = url.starts_with("http") && host(url) != host(repo.url());
     if theirs { BTreeMap::new() } else { repo.storage_options() }
@@ -160,7 +161,7 @@ fn list(prefixes: &[String]) -> String {
     if prefixes.is_empty() { "nothing".to_owned() } else { prefixes.join(", ") }
 }
 
-/// `scheme://host` of a URL; the whole of anything else.
+/// `scheme://host` of a URL; other strings unchanged.
 fn host(url: &str) -> &str {
     let start = url.find("://").map_or(0, |i| i + 3);
     let end = url.get(start..).and_then(|rest| rest.find('/')).map_or(url.len(), |i| start + i);
@@ -195,7 +196,7 @@ impl RangeGet for InRepository {
     fn get(&self, offset: u64, length: u64) -> BoxFuture<'_, Result<Bytes>> {
         let (repo, name) = (self.repo.clone(), self.name.clone());
         Box::pin(async move {
-            // The catalog's face is blocking, so it must not run on a thread that drives other requests.
+            // The catalog's functions block, so they must not run on a thread that drives other requests.
             tokio::task::spawn_blocking(move || repo.read_object(&name, offset, length))
                 .await
                 .map_err(|e| Error::new(ErrorKind::Internal, e.to_string()))?

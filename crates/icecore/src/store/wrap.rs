@@ -1,4 +1,4 @@
-//! Sources that count, delay, cut or corrupt what passes through them: for tests.
+//! Sources that count, delay, truncate or corrupt the bytes that pass through them, for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use super::{RangeGet, Source};
 
-/// Requests and bytes that went through a wrapped source.
+/// Counts of requests and bytes of a wrapped source.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub requests: AtomicU64,
     pub bytes: AtomicU64,
-    /// Requests that wait for their answer, and the most that ever did at once.
+    /// Requests in flight, and their maximum.
     pub waiting: AtomicU64,
     pub peak: AtomicU64,
 }
@@ -25,7 +25,7 @@ pub struct Counts {
 pub struct Fault {
     /// Wait this long before each answer.
     pub delay: Duration,
-    /// Answer with this many bytes fewer than were asked for.
+    /// Number of bytes missing from each response.
     pub cut: u64,
     /// Flip these bits of the byte at this offset of the object.
     pub flip: Option<(u64, u8)>,
@@ -33,7 +33,7 @@ pub struct Fault {
     pub fail_first: u64,
 }
 
-/// A source with a counter and a fault in front of it.
+/// A source with a counter and a fault.
 pub struct Wrapped {
     inner: Source,
     counts: Arc<Counts>,
@@ -41,7 +41,7 @@ pub struct Wrapped {
 }
 
 impl Wrapped {
-    /// Puts `fault` and `counts` in front of `inner`.
+    /// Wraps `inner` with `fault` and `counts`.
     pub fn source(inner: Source, counts: Arc<Counts>, fault: Fault) -> Source {
         Source::Remote(Arc::new(Self { inner, counts, fault }))
     }

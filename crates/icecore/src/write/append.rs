@@ -1,4 +1,4 @@
-//! append: encoded chunks → objects of the repository and references to them.
+//! append: encoded chunks → objects of the repository, and references to them.
 //!
 //! Tiny chunks are stored in the references, small ones share an object: a store with a million small objects is slow to
 //! read and expensive to list.
@@ -12,14 +12,14 @@ use icecore_grid::Result;
 
 use super::buffers::Lent;
 
-/// Up to this many bytes a chunk is kept in its reference (Icechunk's own threshold).
+/// Chunks of up to this many bytes are stored in their reference (Icechunk's own threshold).
 pub(crate) const INLINE: usize = 512;
-/// Up to this many bytes a chunk shares an object with others …
+/// Chunks of up to this many bytes share an object …
 const SMALL: usize = 1 << 20;
-/// … that is written when it has grown to this.
+/// … which is written when it has reached this size.
 const PACK: usize = 8 << 20;
 
-/// Which chunk, and which of the writes to it: encoding runs out of order, and the last one asked for must win.
+/// A chunk, and the number of the write: encoding is out of order, and the latest write must win.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Target {
     pub path: String,
@@ -27,7 +27,7 @@ pub(crate) struct Target {
     pub turn: u64,
 }
 
-/// A chunk's place, to be registered under its path and number; `None`: where it is already.
+/// A chunk's location, to be registered under its path and number; `None`: unchanged.
 pub(crate) type Placed = (Target, Option<ChunkPlace>);
 
 /// Collects small chunks for a common object.
@@ -35,15 +35,15 @@ pub(crate) type Placed = (Target, Option<ChunkPlace>);
 pub(crate) struct Packer {
     bytes: Vec<u8>,
     members: Vec<(Target, u64, u64)>, // offset, length
-    /// By checksum and length: where such bytes begin.
+    /// Positions of stored bytes, by checksum and length.
     known: HashMap<(u32, usize), usize>,
 }
 
 impl Packer {
-    /// Takes a chunk of up to [`SMALL`] bytes; hands out a full pack to be written. Equal bytes are stored once: columns that are
-    /// equal, or a constant apart, share them.
+    /// Adds a chunk of up to [`SMALL`] bytes; returns a full pack that must be written. Equal bytes are stored once:
+    /// columns that are equal, or differ by a constant, share them.
     pub fn add(&mut self, target: Target, encoded: &[u8]) -> Option<Self> {
-        // A checksum over bytes that end with their own is always the same.
+        // The checksum of bytes that end with their own checksum is always the same, so leave it out.
         let key = (crc32c(0, &encoded[..encoded.len().saturating_sub(4)]), encoded.len());
         let before = self.known.get(&key).copied().filter(|at| self.bytes[*at..].starts_with(encoded));
         let at = before.unwrap_or(self.bytes.len());
@@ -60,7 +60,7 @@ impl Packer {
         self.members.retain(|(target, ..)| !is_within(&target.path, path));
     }
 
-    /// Writes the common object and says where its members are.
+    /// Writes the common object and returns the locations of its members.
     pub fn write(self, writer: &Writer) -> Result<Vec<Placed>> {
         if self.members.is_empty() {
             return Ok(Vec::new());
@@ -71,14 +71,14 @@ impl Packer {
     }
 }
 
-/// What becomes of an encoded chunk.
+/// Storage of an encoded chunk.
 pub(crate) enum Fate {
     Inline,
     Packed,
     Object,
 }
 
-/// Decides by size.
+/// Chooses the storage by size.
 pub(crate) fn fate(encoded: &[u8]) -> Fate {
     match encoded.len() {
         0..=INLINE => Fate::Inline,
@@ -87,7 +87,7 @@ pub(crate) fn fate(encoded: &[u8]) -> Fate {
     }
 }
 
-/// A chunk alone in its object.
+/// Stores a chunk in an object of its own.
 pub(crate) fn object(writer: &Writer, encoded: Lent) -> Result<ChunkPlace> {
     let length = encoded.len() as u64;
     Ok(ChunkPlace::Object { id: writer.put_object(Bytes::from_owner(encoded))?, offset: 0, length })

@@ -5,11 +5,11 @@ use icecore_grid::Result;
 
 use super::buffers::{Lent, room};
 
-/// A shard in the making. Its chunks may come out of order and are in order; `None` is only fill values.
+/// An unfinished shard. Its chunks may arrive out of order and are stored in order; `None` is only fill values.
 pub(crate) struct Assembly {
     out: Lent,
     entries: Vec<Option<(u64, u64)>>,
-    /// Chunks that came before their turn, by number.
+    /// Chunks that arrived early, by number.
     early: Vec<(usize, Option<Lent>)>,
     count: usize,
 }
@@ -25,7 +25,7 @@ impl Assembly {
         Ok(Self { out, entries: Vec::with_capacity(count), early: Vec::new(), count })
     }
 
-    /// Takes chunk number `nth`.
+    /// Adds chunk number `nth`.
     pub fn add(&mut self, nth: usize, chunk: Option<Lent>) -> Result<()> {
         if nth != self.entries.len() {
             self.early.push((nth, chunk));
@@ -44,7 +44,7 @@ impl Assembly {
         self.out.put(chunk.as_deref().unwrap_or_default())
     }
 
-    /// The finished bytes of `shard`, once it has all its chunks; `None` if all chunks are empty.
+    /// The finished bytes of `shard`, if it has all its chunks; `None` if all chunks are empty.
     pub fn finish(mut self, shard: &Shard) -> Result<Option<Lent>> {
         debug_assert_eq!(self.entries.len(), self.count);
         if self.entries.iter().all(Option::is_none) {

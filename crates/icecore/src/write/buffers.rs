@@ -29,15 +29,15 @@ impl Tally {
     }
 }
 
-/// Blocks of memory that wait for their next use. All of it is given back with the writer.
+/// Idle blocks of memory, freed with the writer.
 pub(crate) struct Buffers {
     free: Mutex<Vec<Idle>>,
-    /// Bytes that may wait.
+    /// Maximum bytes of idle blocks.
     most: usize,
     tally: Arc<Tally>,
 }
 
-/// A pending block and its used bytes; untouched pages take no memory.
+/// An idle block and its used bytes; untouched pages take no memory.
 #[derive(Default)]
 struct Idle {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ impl Buffers {
         Arc::new(Self { free: Mutex::default(), most, tally: Arc::clone(tally) })
     }
 
-    /// An empty block: the one that was used last, whose memory may still be in a cache.
+    /// An empty block: the most recently used one, whose memory may still be in a cache.
     pub fn take(self: &Arc<Self>) -> Lent {
         let Idle { bytes, used } = self.lock().pop().unwrap_or_default();
         Lent { bytes, counted: used, home: Arc::clone(self) }
@@ -60,16 +60,16 @@ impl Buffers {
     }
 }
 
-/// A block in use; it goes back when it is dropped.
+/// A block in use; it becomes idle when it is dropped.
 pub(crate) struct Lent {
     pub bytes: Vec<u8>,
-    /// Bytes of it that are known to be in use, from this time or the one before.
+    /// Bytes that are known to have been touched, in this use or an earlier one.
     counted: usize,
     home: Arc<Buffers>,
 }
 
 impl Lent {
-    /// Puts bytes behind those that it holds.
+    /// Appends bytes.
     ///
     /// # Errors
     /// Memory.
@@ -80,7 +80,7 @@ impl Lent {
         Ok(())
     }
 
-    /// Notes how much of it is in use by now.
+    /// Records how much of it is touched.
     pub fn count(&mut self) {
         let more = self.bytes.len().saturating_sub(self.counted);
         self.home.tally.add(more);
@@ -88,7 +88,7 @@ impl Lent {
     }
 }
 
-/// Makes room for `more` bytes behind those that are there.
+/// Reserves room for `more` bytes.
 pub(crate) fn room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     let whole = bytes.len().saturating_add(more);
     bytes.try_reserve(more).map_err(|_| {
@@ -126,7 +126,7 @@ impl Drop for Lent {
     }
 }
 
-/// A writer's blocks: chunks by themselves, and whole shards.
+/// A writer's blocks: for single chunks, and for whole shards.
 pub(crate) struct Memory {
     pub chunks: Arc<Buffers>,
     pub shards: Arc<Buffers>,
@@ -134,7 +134,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `budget`: bytes of data that may be on their way; a quarter as much may wait to be used again.
+    /// `budget`: maximum bytes of queued data; idle blocks may take a quarter of it.
     pub fn new(budget: usize) -> Self {
         let tally = Arc::default();
         Self { chunks: Buffers::new(budget / 16, &tally), shards: Buffers::new(budget / 4, &tally), tally }

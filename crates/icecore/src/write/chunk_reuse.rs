@@ -7,7 +7,7 @@ use icecore_catalog::{ChunkTable, Location, Place, Writer, is_within};
 
 use super::append::Target;
 
-/// Bytes that are compared first.
+/// Number of bytes that are compared first.
 const HEAD: u64 = 4096;
 
 /// Arrays that are being overwritten.
@@ -18,21 +18,22 @@ pub(crate) struct ChunkReuse {
 
 struct Kept {
     table: Arc<ChunkTable>,
-    /// Chunks of the grid that the table is for. After them, if an array was truncated and grows again, there may be references
-    /// that no table names.
+    /// Chunk counts of the table's grid. If an array was truncated and grows again, there may be references beyond it
+    /// that are in no table.
     chunks: u64,
-    /// Chunks that have a new place since: the table no longer says where they are.
+    /// Chunks that were written again: the table's locations are outdated for them.
     moved: HashSet<u64>,
 }
 
 impl ChunkReuse {
-    /// From now on compares chunks written to `path` with those of `table`, in a grid of `chunks`.
+    /// Starts comparing chunks written to `path` with those of `table`, in a grid of `chunks`.
     pub fn watch(&self, path: &str, table: Arc<ChunkTable>, chunks: u64) {
         let kept = Kept { table, chunks, moved: HashSet::new() };
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), kept);
     }
 
-    /// Is this what is stored for the chunk already? (`None`: only fill values.) What can't be read is not.
+    /// Whether these bytes are stored for the chunk already. (`None`: only fill values.) False if the stored bytes
+    /// can't be read.
     pub fn holds(&self, writer: &Writer, target: &Target, encoded: Option<&[u8]>) -> bool {
         let table = {
             let arrays = self.arrays.read().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +49,7 @@ impl ChunkReuse {
             (Place::Range { object, offset, length }, Some(new)) if length == new.len() as u64 => {
                 match table.objects.get(object as usize).map(|object| &object.location) {
                     Some(Location::Native(name)) => {
-                        // What differs mostly does so from the beginning, and is not read to its end.
+                        // Different bytes usually differ near the beginning, so the rest need not be read.
                         let head = length.min(HEAD);
                         let same = |at: u64, n: u64, part: &[u8]| {
                             n == 0 || writer.read_object(name, offset + at, n).is_ok_and(|old| old == part)
@@ -63,7 +64,7 @@ impl ChunkReuse {
         }
     }
 
-    /// These chunks have a new place.
+    /// Records that these chunks were written again.
     pub fn moved(&self, path: &str, chunks: impl Iterator<Item = u64>) {
         if let Some(kept) = self.arrays.write().unwrap_or_else(PoisonError::into_inner).get_mut(path) {
             kept.moved.extend(chunks);
@@ -76,7 +77,7 @@ impl ChunkReuse {
         arrays.retain(|array, _| !is_within(array, path));
     }
 
-    /// Compares nothing any more.
+    /// Stops all comparisons.
     pub fn clear(&self) {
         self.arrays.write().unwrap_or_else(PoisonError::into_inner).clear();
     }

@@ -3,11 +3,11 @@
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Error, ErrorKind, Region, Result};
 
-/// Elements to be written, C order.
+/// Elements to write, C order.
 pub enum Data {
-    /// Elements of one size, native byte order.
+    /// Elements of fixed size, native byte order.
     Fixed(Box<dyn AsRef<[u8]> + Send + Sync>),
-    /// Elements of any length: `ends[i]` is where element i ends in the blob.
+    /// Variable-length elements: `ends[i]` is the end of element i in the blob.
     Variable { blob: Vec<u8>, ends: Vec<usize> },
 }
 

@@ -1,4 +1,4 @@
-//! encode: a box of data → the stored bytes of one chunk or one shard of it.
+//! encode: a box of data → the stored bytes of a chunk or shard in it.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ struct Worker {
 
 thread_local!(static WORKER: Cell<Option<Box<Worker>>> = const { Cell::new(None) });
 
-/// The stored bytes of chunk (or shard) number `flat`, or None when it is all fill value.
+/// The stored bytes of chunk (or shard) number `flat`, or None if it has only fill values.
 pub(crate) fn encode(
     meta: &ArrayMeta,
     flat: u64,
@@ -45,7 +45,7 @@ pub(crate) fn encode(
     };
     let min_match = if meta.chain.uses_min_match() { suited(total, encoded)? } else { MinMatch::Usual };
     let assembly = Mutex::new(Assembly::new(shard, total as usize, memory.shards.take())?);
-    // One after the other as threads are free, so that few of them wait for their turn.
+    // One after another as threads become free, so that few encoded chunks wait for their turn.
     (0..total).par_bridge().try_for_each(|inner| {
         let encoded = encoded(inner, min_match)?;
         assembly.lock().unwrap_or_else(PoisonError::into_inner).add(inner as usize, encoded)
@@ -62,7 +62,7 @@ fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
     coords
 }
 
-/// One chunk that starts at `start` of the region.
+/// Encodes the chunk that starts at `start` of the region.
 pub(super) fn chunk(
     meta: &ArrayMeta,
     start: &[u64],
@@ -73,7 +73,7 @@ pub(super) fn chunk(
     min_match: MinMatch,
 ) -> Result<Option<Lent>> {
     if start.iter().zip(&region.shape).any(|(s, n)| s >= n) {
-        return Ok(None); // wholly behind the array's edge
+        return Ok(None); // completely beyond the array's edge
     }
     let mut worker = WORKER.take().unwrap_or_default(); // taken, not borrowed: see `read::decode`
     worker.scratch.min_match = min_match;
@@ -106,7 +106,7 @@ fn fixed(
     let size = elements(window.chunk)?
         .checked_mul(itemsize)
         .ok_or_else(|| Error::new(ErrorKind::Memory, "a chunk does not fit into memory"))?;
-    // Codecs look at elements as numbers, which some do only where these are aligned.
+    // Some codecs require elements that are aligned as numbers.
     let align = 1 << itemsize.trailing_zeros().min(3);
     let lying = in_one_run(window).map(|from| &bytes[from * itemsize..from * itemsize + size]);
     let chunk = match lying.filter(|chunk| chunk.as_ptr().addr().is_multiple_of(align)) {
@@ -119,7 +119,7 @@ fn fixed(
     meta.chain.encode_into(chunk, window.chunk, encoded, &mut worker.scratch).map(|()| true)
 }
 
-/// The `size` bytes of a chunk together, padded where it hangs over.
+/// Collects the `size` bytes of a chunk, padded beyond the array's edge.
 fn gathered<'a>(
     meta: &ArrayMeta,
     window: &Window<'_>,

@@ -1,4 +1,4 @@
-//! gather: cut one chunk out of a box of data, C order, padded with the fill value where it hangs over the array's edge.
+//! gather: copies one chunk out of a box of data, C order, padded with the fill value beyond the array's edge.
 
 /// Position of a chunk in a box.
 pub(crate) struct Window<'a> {
@@ -51,7 +51,7 @@ fn strides(shape: &[u64]) -> Vec<usize> {
     strides
 }
 
-/// The element of the box where the chunk begins, if the whole chunk is contiguous there.
+/// Index in the box of the chunk's first element, if the whole chunk is contiguous there.
 pub(crate) fn in_one_run(window: &Window<'_>) -> Option<usize> {
     let first = window.chunk.iter().position(|n| *n != 1).unwrap_or(window.chunk.len());
     let mut behind = window.chunk.iter().zip(window.shape).skip(first + 1);
@@ -61,21 +61,21 @@ pub(crate) fn in_one_run(window: &Window<'_>) -> Option<usize> {
     Some(window.start.iter().zip(strides(window.shape)).map(|(start, stride)| *start as usize * stride).sum())
 }
 
-/// Does the window reach over the box, so that padding shows?
+/// Whether the window exceeds the box, so that padding is needed.
 pub(crate) fn hangs_over(window: &Window<'_>) -> bool {
     window.start.iter().zip(window.chunk).zip(window.shape).any(|((s, c), n)| s + c > *n)
 }
 
-/// Repeats `fill` over `out`.
+/// Fills `out` with repetitions of `fill`.
 pub(crate) fn pad(out: &mut [u8], fill: &[u8]) {
     for element in out.chunks_exact_mut(fill.len().max(1)) {
         element.copy_from_slice(fill);
     }
 }
 
-/// Is every element the fill value, bit for bit?
+/// Whether every element is the fill value, bit for bit.
 pub(crate) fn all_fill(chunk: &[u8], fill: &[u8]) -> bool {
-    // Like the first element, and each like the one before it: a comparison of whole blocks of memory.
+    // The first element is compared, then each with the one before it: a comparison of whole blocks of memory.
     let size = fill.len();
     size > 0 && (chunk.len() < size || (chunk.starts_with(fill) && chunk[size..] == chunk[..chunk.len() - size]))
 }

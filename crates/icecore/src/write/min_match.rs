@@ -6,12 +6,12 @@ use rayon::prelude::*;
 
 use super::buffers::Lent;
 
-/// One chunk in this many is tested, at most [`MOST`]: that adds at most an eighth to the time of a shard.
+/// One chunk in this many is tested, at most [`MOST`] chunks: this adds at most an eighth to the time of a shard.
 const EVERY: u64 = 16;
 const MOST: u64 = 4;
 
-/// Chooses five bytes, which decode faster, unless four bytes save more than 1 %; `encoded` returns the encoding of one of the
-/// `total` chunks. The choice depends only on the shard's data, so that equal data give equal bytes.
+/// Chooses five bytes, which decode faster, unless four bytes save more than 1 %; `encoded` returns the encoding of one
+/// of the `total` chunks. The choice depends only on the shard's data, so that equal data gives equal bytes.
 pub(crate) fn suited(total: u64, encoded: impl Fn(u64, MinMatch) -> Result<Option<Lent>> + Sync) -> Result<MinMatch> {
     let tried = (total / EVERY).min(MOST);
     let bytes = |min_match| -> Result<usize> {
@@ -23,7 +23,7 @@ pub(crate) fn suited(total: u64, encoded: impl Fn(u64, MinMatch) -> Result<Optio
     };
     let (four, five) = rayon::join(|| bytes(MinMatch::Four), || bytes(MinMatch::Five));
     Ok(match (four?, five?) {
-        // Nothing was tried, or all of it is fill value.
+        // Nothing was tested, or all of it is fill value.
         (0, 0) => MinMatch::Usual,
         (four, five) if 100 * four < 99 * five => MinMatch::Four,
         _ => MinMatch::Five,

@@ -1,8 +1,8 @@
-//! The write pipeline: plan → gather → encode → append. One file a stage.
+//! The write pipeline: plan → gather → encode → append. One file per stage.
 //!
-//! A caller hands over boxes of whole shards (or whole chunks where an array has no shards); they are encoded on the pool
-//! while the caller makes the next ones, and it waits when more than a budget of bytes is on its way. Rows for the end of an array
-//! (`rows`, those of a `table`) are encoded chunk by chunk, before there are enough of them for a shard.
+//! A caller passes boxes of whole shards (or whole chunks if an array has no shards). They are encoded on the pool
+//! while the caller prepares the next ones; it waits if more than a budget of bytes is queued. Rows at the end of an
+//! array (`rows`, those of a `table`) are encoded chunk by chunk, before a shard is complete.
 
 mod append;
 mod assemble;

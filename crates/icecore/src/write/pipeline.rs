@@ -1,4 +1,4 @@
-//! The pipeline itself: boxes of data in, encoded on the pool, bounded in memory, registered at the end.
+//! The pipeline itself: boxes of data in, encoded on the pool, with bounded memory, registered at the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,15 +16,15 @@ use super::data::Data;
 use super::{encode, plan};
 use crate::pool::{guarded, pool};
 
-/// Bytes on their way, for each thread of the pool, that keep it busy; two boxes do so too. More only takes memory that has
-/// not been used before, which costs the kernel nearly as much time as a fast codec.
+/// Queued bytes per thread that keep the pool busy; two boxes do so too. A longer queue only touches more fresh memory,
+/// which costs the kernel nearly as much time as a fast codec.
 const ENOUGH: usize = 16 << 20;
 
 /// Options of a [`Writing`].
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Largest number of queued bytes of data; a larger single box is still accepted. The encoded data take at most the same
-    /// again, and idle blocks a third of it.
+    /// Maximum bytes of queued data; a larger single box is still accepted. Encoded data takes at most as much again,
+    /// and idle blocks a third of it.
     pub memory: usize,
 }
 
@@ -34,14 +34,14 @@ impl Default for WriteOptions {
     }
 }
 
-/// How much has been written.
+/// Amount of data written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Written {
     pub bytes_raw: u64,
     pub bytes_stored: u64,
-    /// Chunks that were stored.
+    /// Number of stored chunks.
     pub chunks: u64,
-    /// Chunks equal to the stored ones, which keep their references.
+    /// Number of chunks equal to the stored ones, which keep their references.
     pub kept: u64,
 }
 
@@ -70,18 +70,18 @@ pub(super) struct Shared {
 struct State {
     in_flight: usize,
     jobs: usize,
-    /// By array the first that went wrong, in that order: an array that fails does so by itself.
+    /// The first error of each array, in order of occurrence: an array's error does not affect other arrays.
     errors: Vec<(String, Error)>,
     packer: Packer,
     placed: Vec<Placed>,
-    /// Counts the calls of `write`.
+    /// Number of calls of `write`.
     turn: u64,
     written: Written,
     per_array: HashMap<String, Written>,
 }
 
 impl State {
-    /// What went wrong with an array.
+    /// The error of an array.
     fn error_of(&self, path: &str) -> Option<&Error> {
         self.errors.iter().find(|(failed, _)| failed == path).map(|(_, error)| error)
     }
@@ -92,7 +92,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds a place for what became of a chunk (or shard); `None`: it is all fill value.
+    /// Stores an encoded chunk (or shard); `None`: only fill values.
     pub fn place(&self, target: Target, encoded: Option<Lent>) -> Result<()> {
         if self.reuse.holds(&self.writer, &target, encoded.as_deref()) {
             let mut state = self.lock();
@@ -114,7 +114,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Finds a place for encoded bytes.
+    /// Stores encoded bytes.
     fn store(&self, target: Target, encoded: Lent) -> Result<()> {
         match fate(&encoded) {
             Fate::Inline => {
@@ -141,15 +141,14 @@ impl Shared {
         self.memory.tally.sub(bytes);
     }
 
-    /// The number of a write that begins now.
+    /// The number of a new write.
     pub fn turn(&self) -> u64 {
         let mut state = self.lock();
         state.turn += 1;
         state.turn
     }
 
-    /// Runs one of the jobs that were reserved, unless one of the same array failed before; after it so many `bytes` are
-    /// no longer on their way.
+    /// Runs one of the reserved jobs, unless one of the same array failed before; afterwards `bytes` fewer are queued.
     fn job(&self, path: &str, work: impl FnOnce() -> Result<()>, bytes: impl FnOnce() -> usize) {
         let failed = self.lock().error_of(path).is_some();
         let result = if failed { Ok(()) } else { guarded(work) };
@@ -166,7 +165,7 @@ impl Shared {
     }
 }
 
-/// An error that says which array it is about: it may come up while another one is written.
+/// Adds the array's path to an error, which may be reported while another array is written.
 fn named(path: &str, error: Error) -> Error {
     if error.message.contains(path) {
         return error;
@@ -175,19 +174,19 @@ fn named(path: &str, error: Error) -> Error {
 }
 
 impl Writing {
-    /// Starts writing through `writer`.
+    /// Starts a pipeline on `writer`.
     pub fn new(writer: Arc<Writer>, options: WriteOptions) -> Self {
         let (reuse, state, done) = (ChunkReuse::default(), Mutex::default(), Condvar::new());
         let memory = Memory::new(options.memory);
         Self { shared: Arc::new(Shared { writer, reuse, memory, state, done }), options }
     }
 
-    /// The catalog writer below.
+    /// The underlying catalog writer.
     pub fn writer(&self) -> &Arc<Writer> {
         &self.shared.writer
     }
 
-    /// From now on a chunk of the array at `path` that comes out the same as what is stored stays where it is. Until
+    /// From now on chunks of the array at `path` that encode to the stored bytes keep their references, until
     /// [`Writing::commit`] or [`Writing::forget`].
     ///
     /// # Errors
@@ -203,11 +202,12 @@ impl Writing {
         self.shared.reuse.forget(path);
     }
 
-    /// Queues `data` for `region` of the array at `path`; waits while too much is on its way.
+    /// Queues `data` for `region` of the array at `path`; waits while the queue exceeds its limit.
     ///
     /// # Errors
-    /// `mismatch` when the data does not fit the region or the region is not made of whole chunks; also the first error of
-    /// data queued for this array before. Errors of other arrays are reported by [`Writing::flush`] and [`Writing::failed`].
+    /// `mismatch` if the data does not fit the region or the region is not made of whole chunks; also the first error
+    /// of earlier data of this array. Errors of other arrays are reported by [`Writing::flush`] and
+    /// [`Writing::failed`].
     pub fn write(&self, path: &str, meta: &Arc<ArrayMeta>, region: Region, data: Data) -> Result<()> {
         data.check(path, meta, &region)?;
         let chunks = plan::chunks(path, meta, &region)?;
@@ -226,7 +226,7 @@ impl Writing {
             pool()?.spawn(move || {
                 let of = &*shared;
                 let target = Target { path: path.to_string(), chunk: flat, turn };
-                // `job` ends with it: the last one lets go of the data before these no longer count as held.
+                // The last `job` drops the data before its bytes stop counting as queued.
                 let work = move || {
                     let (meta, region, data) = &*job;
                     of.place(target, encode::encode(meta, flat, region, data, &of.memory)?)
@@ -268,7 +268,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Waits until everything queued is stored, or has failed.
+    /// Waits until everything queued is stored or has failed.
     fn settled(&self) -> MutexGuard<'_, State> {
         let mut state = self.shared.lock();
         while state.jobs > 0 {
@@ -277,14 +277,14 @@ impl Writing {
         state
     }
 
-    /// The arrays that failed so far and what was wrong first with each; with `all` those of everything queued, which is
-    /// waited for. Nothing can be committed before they are deleted.
+    /// The arrays that have failed so far, with the first error of each; with `all` it first waits for everything
+    /// queued. Nothing can be committed before they are deleted.
     pub fn failed(&self, all: bool) -> Vec<(String, Error)> {
         let state = if all { self.settled() } else { self.shared.lock() };
         state.errors.clone()
     }
 
-    /// Waits until everything queued is stored, and registers it with the catalog's writer.
+    /// Waits until everything queued is stored, and registers it with the catalog writer.
     ///
     /// # Errors
     /// The first error of the queued data.
@@ -313,11 +313,11 @@ impl Writing {
         })
     }
 
-    /// Removes an array, or a group and everything below it, and forgets what is on its way to it: it would find no place,
-    /// or that of another array of the same path. What went wrong with it is forgotten, too.
+    /// Removes an array, or a group and everything below it, and discards data queued for it: it would have no
+    /// location, or that of a later array with the same path. Its errors are discarded too.
     ///
     /// # Errors
-    /// `not-found` where there is nothing at `path`.
+    /// `not-found` if nothing exists at `path`.
     pub fn delete(&self, path: &str) -> Result<()> {
         self.discard(path);
         self.shared.writer.delete(path)
@@ -341,7 +341,7 @@ impl Writing {
         self.commit_unless(&AtomicBool::new(false), message)
     }
 
-    /// The same, but once `cancel` is set a clock that is behind is not waited for.
+    /// As [`Writing::commit`], but setting `cancel` ends the wait for a clock that is behind.
     ///
     /// # Errors
     /// As for [`Writing::commit`]; Interrupted.
@@ -352,13 +352,12 @@ impl Writing {
         Ok(id)
     }
 
-    /// Bytes held now, and the most that ever were: data on their way, what they are encoded to, blocks that wait for
-    /// their next use.
+    /// Current and maximum memory in bytes: queued data, encoded data, and idle blocks.
     pub fn held(&self) -> (usize, usize) {
         self.shared.memory.tally.read()
     }
 
-    /// How much has gone through, in all and by array.
+    /// Amount of data written, in total and by array.
     pub fn written(&self) -> (Written, HashMap<String, Written>) {
         let state = self.shared.lock();
         (state.written, state.per_array.clone())

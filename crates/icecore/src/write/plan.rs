@@ -1,12 +1,12 @@
-//! plan: which of an array's stored chunks a box of data fills. A chunk is written whole or not at all.
+//! plan: the stored chunks of an array that a box of data fills. A chunk is written completely or not at all.
 
 use icecore_chunk::ArrayMeta;
 use icecore_grid::{Error, ErrorKind, Region, Result};
 
-/// The flat numbers of the chunks (shards, when sharded) that make up `region`.
+/// The flat numbers of the chunks (or shards) that make up `region`.
 ///
 /// # Errors
-/// `mismatch` when the region does not begin and end at chunk boundaries (or at the array's end).
+/// `mismatch` if the region does not begin and end at chunk boundaries (or at the array's end).
 pub(crate) fn chunks(path: &str, meta: &ArrayMeta, region: &Region) -> Result<Vec<u64>> {
     let rank = meta.shape.len();
     if region.start.len() != rank || region.shape.len() != rank {

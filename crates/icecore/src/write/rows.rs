@@ -1,6 +1,6 @@
 //! rows: append elements to a one-dimensional array, encoding chunk by chunk as they arrive.
 //!
-//! A box of a whole shard leaves every cache before it is encoded; a chunk of it need not.
+//! A box of a whole shard is evicted from every cache before it is encoded; a single chunk of it is not.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,17 +16,17 @@ use super::data::Data;
 use super::encode;
 use super::pipeline::{Shared, Writing};
 
-/// The end of an array while it grows. Its metadata must have the new length before [`Writing::flush`].
+/// The end of a growing array. Its metadata must have the new length before [`Writing::flush`].
 pub struct Rows {
     path: String,
     meta: Arc<ArrayMeta>,
-    /// Elements of a chunk, and of the storage unit (a shard, or the chunk itself).
+    /// Elements per chunk, and per storage unit (a shard, or the chunk itself).
     chunk: u64,
     unit: u64,
-    /// The element that the first of those waiting is.
+    /// Index of the first buffered element.
     next: u64,
     waiting: Vec<u8>,
-    /// Where each string of those waiting ends.
+    /// Ends of the buffered strings.
     ends: Vec<usize>,
     shard: Option<Arc<Growing>>,
 }
@@ -36,15 +36,15 @@ struct Growing {
     target: Target,
     meta: Arc<ArrayMeta>,
     assembly: Mutex<Option<Assembly>>,
-    /// Chunks that did not arrive yet.
+    /// Number of chunks that have not arrived yet.
     left: AtomicU64,
 }
 
 impl Rows {
-    /// Rows from `start` on, where a shard (a chunk without shards) begins.
+    /// Appends rows from `start` on, the beginning of a shard (or of a chunk without shards).
     ///
     /// # Errors
-    /// `invalid` for anything but the beginning of a shard of an array of one dimension.
+    /// `invalid` if `start` is not the beginning of a shard, or the array has several dimensions.
     pub fn new(path: &str, meta: Arc<ArrayMeta>, start: u64) -> Result<Self> {
         let shape = meta.grid.chunk_shape(&[0]);
         let inner = meta.shard.as_ref().map_or(&shape, |shard| &shard.chunk);
@@ -58,7 +58,7 @@ impl Rows {
         Ok(Rows { path: path.to_owned(), meta, chunk, unit, next: start, waiting, ends, shard: None })
     }
 
-    /// Whether elements are whole numbers without a sign.
+    /// Whether elements are unsigned integers.
     #[must_use]
     pub fn unsigned(&self) -> bool {
         matches!(self.meta.dtype, DType::UInt64)
@@ -70,36 +70,37 @@ impl Rows {
         self.meta.dtype.size()
     }
 
-    /// How many elements the chunk that is being filled has room for: 1 at least, behind [`Rows::send_full`].
+    /// Number of elements that still fit into the current chunk: at least 1 after [`Rows::send_full`].
     #[must_use]
     pub fn room(&self) -> usize {
         self.chunk as usize - self.held()
     }
 
-    /// How many elements wait.
+    /// Number of buffered elements.
     fn held(&self) -> usize {
         if self.meta.dtype.is_vlen() { self.ends.len() } else { self.waiting.len() / self.width().max(1) }
     }
 
-    /// Where the next strings go, [`Rows::room`] at most: their ends, and their bytes; `None` if elements have one size.
+    /// Buffers for the next strings, at most [`Rows::room`]: their ends and their bytes; `None` if elements have a
+    /// fixed size.
     pub fn strings(&mut self) -> Option<(&mut Vec<usize>, &mut Vec<u8>)> {
         self.meta.dtype.is_vlen().then_some((&mut self.ends, &mut self.waiting))
     }
 
-    /// Where the bytes of the next elements go, native byte order, of [`Rows::room`] at most.
+    /// Buffer for the next elements, native byte order, at most [`Rows::room`].
     pub fn waiting(&mut self) -> &mut Vec<u8> {
         &mut self.waiting
     }
 
-    /// Sends the chunk that is being filled where it is full.
+    /// Queues the current chunk if it is full.
     ///
     /// # Errors
-    /// The first of anything queued before.
+    /// The first error of earlier queued data.
     pub fn send_full(&mut self, writing: &Writing) -> Result<()> {
         if self.room() > 0 { Ok(()) } else { self.send(writing) }
     }
 
-    /// Queues the elements that wait; waits while too much is on its way. Only the last chunk may be short.
+    /// Queues the buffered elements; waits while the queue exceeds its limit. Only the last chunk may be short.
     fn send(&mut self, writing: &Writing) -> Result<()> {
         let (count, start) = (self.held(), self.next);
         if count == 0 {
@@ -133,7 +134,7 @@ impl Rows {
         })
     }
 
-    /// Sends the rest, and says that no more will come.
+    /// Queues the rest and ends the array.
     ///
     /// # Errors
     /// As [`Rows::send_full`].
@@ -148,7 +149,7 @@ impl Rows {
         Target { path: self.path.clone(), chunk: start / self.unit, turn: writing.shared.turn() }
     }
 
-    /// The shard that the element `start` belongs to.
+    /// The shard that contains element `start`.
     fn shard(&mut self, writing: &Writing, start: u64) -> Result<Arc<Growing>> {
         if let Some(shard) = &self.shard {
             return Ok(Arc::clone(shard));
@@ -164,7 +165,7 @@ impl Rows {
 }
 
 impl Growing {
-    /// Takes chunks that became the same; with the last of all the shard is complete.
+    /// Adds encoded chunks; with the last one the shard is complete.
     fn arrive(&self, shared: &Shared, mut chunks: Range<u64>, encoded: Option<Lent>) -> Result<()> {
         let count = chunks.end - chunks.start;
         let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);

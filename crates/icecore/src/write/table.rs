@@ -8,14 +8,14 @@ use super::data::Data;
 use super::pipeline::Writing;
 use super::rows::Rows;
 
-/// The columns of a table while it grows.
+/// The columns of a growing table.
 pub struct TableRows {
     columns: Vec<Column>,
 }
 
 struct Column {
     rows: Rows,
-    /// The CRC-32C of the elements that were added.
+    /// The CRC-32C of the appended elements.
     sum: u32,
 }
 
@@ -26,10 +26,10 @@ impl TableRows {
         Self { columns: columns.into_iter().map(|rows| Column { rows, sum: 0 }).collect() }
     }
 
-    /// Appends a block to all columns; returns, by column, whether any of its integers is the null value.
+    /// Appends a block to all columns; returns for each column whether any of its integers is the null value.
     ///
     /// # Errors
-    /// `internal` where the columns are others, or have elements of other sizes; those of [`Rows::send_full`].
+    /// `internal` if the columns, or the sizes of their elements, do not match; the errors of [`Rows::send_full`].
     pub fn append(&mut self, writing: &Writing, block: &[View<'_>]) -> Result<Vec<bool>> {
         if block.len() != self.columns.len() {
             let message = format!("a block of {} columns for a table of {}", block.len(), self.columns.len());
@@ -38,7 +38,7 @@ impl TableRows {
         self.columns.iter_mut().zip(block).map(|(column, values)| column.append(writing, *values)).collect()
     }
 
-    /// Adds elements of one column, as its array holds them.
+    /// Appends elements of one column, in the form of its array.
     ///
     /// # Errors
     /// As [`TableRows::append`].
@@ -53,7 +53,7 @@ impl TableRows {
         column.append(writing, values).map(|_| ())
     }
 
-    /// By column the CRC-32C of the elements that were added since this was asked before.
+    /// For each column, the CRC-32C of the elements appended since the last call.
     pub fn sums(&mut self) -> Vec<u32> {
         self.columns.iter_mut().map(|column| std::mem::take(&mut column.sum)).collect()
     }

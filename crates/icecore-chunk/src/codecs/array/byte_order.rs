@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use crate::dtype::DType;
 
-/// How the elements of an array change byte order.
+/// Conversion of an array's elements between byte orders.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Swap {
     /// Stored order is native order.
     None,
-    /// Every element is made of units of this many bytes.
+    /// Every element consists of units of this many bytes.
     Uniform(usize),
-    /// Structured elements: (unit, count) for one element after another.
+    /// Structured elements: the (unit, count) pairs of one element.
     Fields { units: Vec<(usize, usize)>, itemsize: usize },
 }
 
 impl Swap {
-    /// The change of order of `dtype`.
+    /// The conversion for `dtype`.
     pub fn of(dtype: &DType) -> Swap {
         let units = dtype.swap_units();
         match units.first() {
@@ -33,7 +33,7 @@ impl Swap {
         *self == Swap::None
     }
 
-    /// Swaps all elements that `wanted` touches.
+    /// Swaps all elements that overlap `wanted`.
     pub fn apply(&self, bytes: &mut [u8], wanted: Range<usize>) {
         let unit = match self {
             Swap::None => return,

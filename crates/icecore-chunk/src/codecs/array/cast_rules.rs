@@ -25,7 +25,7 @@ pub(crate) enum OutOfRange {
     Wrap,
 }
 
-/// A type that numbers are cast to.
+/// Target type of a cast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Target {
     Int { min: i128, max: i128 },
@@ -62,7 +62,7 @@ impl Target {
         matches!(self, Target::Int { .. })
     }
 
-    /// The type's number beside `value`, above or below it, or the same; infinite beyond its range.
+    /// The neighbour of `value` in the type, above or below it, or `value` itself; infinite beyond the type's range.
     fn nearest(self, value: Real) -> f64 {
         match (self, value) {
             (Target::Half, Real::Int(k)) => f16::from_f64(k as f64).to_f64(),
@@ -74,11 +74,11 @@ impl Target {
         }
     }
 
-    /// The type's next number above (or below) one of its own.
+    /// The next number of the type above (or below) one of its numbers.
     fn beside(self, number: f64, up: bool) -> f64 {
         match self {
             Target::Half => {
-                // Ordered as integers: the bits of negative numbers run backwards.
+                // Compared as integers: the bit patterns of negative numbers have the reverse order.
                 let key = |bits: u16| if bits >> 15 == 1 { -i32::from(bits & 0x7fff) } else { i32::from(bits) };
                 let next = key(f16::from_f64(number).to_bits()) + if up { 1 } else { -1 };
                 let bits = next.unsigned_abs() as u16 | if next < 0 { 0x8000 } else { 0 };
@@ -91,7 +91,7 @@ impl Target {
         }
     }
 
-    /// Whether the last digit of one of the type's own numbers is 0.
+    /// Whether the last bit of a number of the type is 0.
     fn is_even(self, number: f64) -> bool {
         match self {
             Target::Half => f16::from_f64(number).to_bits() & 1 == 0,
@@ -110,7 +110,7 @@ impl Target {
     }
 }
 
-/// `value` as a number of the target, or `None` if the rules have none.
+/// `value` as a number of the target, or `None` if the rules define none.
 pub(crate) fn cast(value: Real, target: Target, rounding: Rounding, beyond: OutOfRange) -> Option<Real> {
     let Target::Int { min, max } = target else { return to_float(value, target, rounding, beyond) };
     let whole = match value {
@@ -172,7 +172,7 @@ fn to_float(value: Real, target: Target, rounding: Rounding, beyond: OutOfRange)
     }
 }
 
-/// How a float compares with a number, exactly; `None` for NaN.
+/// Exact comparison of a float with a number; `None` for NaN.
 fn compare(float: f64, value: Real) -> Option<Ordering> {
     match value {
         Real::Float(x) => float.partial_cmp(&x),

@@ -11,7 +11,7 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_str, only_keys};
 use crate::fill_value::parse_fill;
 
-/// More pairs than any sane map has.
+/// Maximum number of pairs in a map.
 const MAX_PAIRS: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ struct CastValue {
     decode: Vec<(Real, Real)>,
 }
 
-/// The codec and what follows it, for elements of `dtype`.
+/// The codec and its inner chain, for elements of `dtype`.
 pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     only_keys(ext, &["data_type", "rounding", "out_of_range", "scalar_map"])?;
     let allowed = "a data type of integers or floats";
@@ -73,7 +73,7 @@ fn pairs(ext: &Extension, key: &str, from: &DType, to: &DType) -> Result<Vec<(Re
     list.iter().map(|pair| one(pair).ok_or_else(refused)).collect()
 }
 
-/// A value as fill values are written; the codec's own example also writes an infinity with a plus.
+/// A value in the spelling of fill values; the codec's own example also writes an infinity with a plus.
 fn scalar(value: &Value, dtype: &DType) -> Option<Real> {
     let plain = Value::from("Infinity");
     let value = if value.as_str() == Some("+Infinity") { &plain } else { value };

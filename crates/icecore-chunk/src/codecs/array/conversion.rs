@@ -1,4 +1,4 @@
-//! Array→array codecs that change values, and perhaps their type: all that follows in the metadata is a chain of its own.
+//! Array→array codecs that change values, and possibly their type: the codecs that follow form an inner chain.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -19,9 +19,9 @@ use crate::scratch::Scratch;
 /// Elements converted together.
 const BLOCK: usize = 256;
 
-/// What one codec does to a number; none if it has no number for it.
+/// Conversion of one number; None if the codec has no result for it.
 pub(crate) trait Conversion: Debug + Send + Sync {
-    /// Whether `encode` is all that its writers do; else the codec is only read.
+    /// Whether `encode` does the same as other writers; otherwise the codec is read-only.
     fn writes(&self) -> bool {
         true
     }
@@ -33,7 +33,7 @@ pub(crate) trait Conversion: Debug + Send + Sync {
     fn encode_one(&self, value: Real) -> Option<Real>;
     fn decode_one(&self, value: Real) -> Option<Real>;
 
-    /// Many, in place. `Err` is the position of one without a number.
+    /// Converts many numbers in place. `Err` is the index of one without a result.
     fn encode(&self, values: &mut [Real]) -> std::result::Result<(), usize> {
         each(values, |value| self.encode_one(value))
     }
@@ -64,7 +64,8 @@ pub(crate) struct Converted {
 }
 
 impl Converted {
-    /// `rest` is the list of codecs that follow, for elements of `stored`; the array's fill value is converted for them.
+    /// `rest` is the list of the codecs that follow, for elements of `stored`; the array's fill value is converted for
+    /// them.
     pub fn new(
         ext: &Extension,
         outer: &DType,

@@ -21,8 +21,8 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    /// Only differences in the type of the array itself are known. Byte order is no matter of this codec, but that without
-    /// `astype` zarr-python takes the elements for bytes in the order of `dtype`.
+    /// Supported only if differences have the array's own type. The codec itself does not depend on the byte order, but
+    /// without `astype` zarr-python interprets the elements in the order of `dtype`.
     pub fn parse(ext: &Extension, dtype: &DType) -> Result<Delta> {
         let number = match dtype {
             DType::Int8 | DType::UInt8 => Number::Int1,
@@ -50,7 +50,7 @@ impl Delta {
         self.run(bytes, false);
     }
 
-    /// Sums (decoding) or differences (encoding), in place. Integers wrap, as NumPy's do.
+    /// Sums (decoding) or differences (encoding), in place. Integers wrap, as in NumPy.
     fn run(&self, bytes: &mut [u8], decode: bool) {
         macro_rules! each {
             ($t:ty, $add:expr, $sub:expr) => {{
@@ -77,14 +77,15 @@ impl Delta {
     }
 }
 
-/// Whether `text` is one of NumPy's names of the type, in any byte order: numbers are stored in that of the codec `bytes`.
+/// Whether `text` is one of NumPy's names of the type, in any byte order: the codec `bytes` determines the stored
+/// order.
 pub(super) fn names(dtype: &DType, text: &str) -> bool {
     let numpy = dtype.numpy();
     let code = plain(numpy.as_str().unwrap_or_default());
     plain(text) == code || dtype.to_json().as_str() == Some(text)
 }
 
-/// The same in native byte order alone.
+/// The same, in native byte order only.
 pub(super) fn names_native(dtype: &DType, text: &str) -> bool {
     let foreign = if cfg!(target_endian = "little") { '>' } else { '<' };
     names(dtype, text) && (dtype.size() == 1 || !text.starts_with(foreign))

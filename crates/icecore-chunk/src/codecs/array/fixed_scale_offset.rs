@@ -1,4 +1,4 @@
-//! `numcodecs.fixedscaleoffset`: round((value − offset) · scale), in the arithmetic that NumPy chooses for the operands.
+//! `numcodecs.fixedscaleoffset`: round((value − offset) · scale), with NumPy's type promotion.
 
 use half::f16;
 use icecore_grid::Result;
@@ -21,10 +21,10 @@ struct FixedScaleOffset {
     scale: Real,
 }
 
-/// The codec and what follows it, for elements of `dtype`.
+/// The codec and its inner chain, for elements of `dtype`.
 pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     let kept = ext.get("astype").is_some();
-    // As of `delta`, zarr-python takes bytes for elements of another order where no `astype` is given.
+    // As for `delta`: without `astype` zarr-python interprets the elements in another byte order.
     let same = if kept { names } else { names_native };
     if !same(dtype, config_str(ext, "dtype")?) {
         return Err(other_type(ext, "dtype", dtype));
@@ -49,8 +49,8 @@ fn scalar(ext: &Extension, key: &str) -> Result<Real> {
     found.ok_or_else(|| bad_config(ext, key, "a number"))
 }
 
-/// A float as an operation of the type's elements leaves it: of integers NumPy makes float64. One operation in float64,
-/// rounded to a narrower type, is that type's own operation: it has more than twice the digits.
+/// Rounds a result to the type of NumPy's operation: float64 for integer operands. One operation in float64, rounded to
+/// a narrower type, equals that type's own operation, because float64 has more than twice the digits.
 fn held(value: f64, of: Target) -> f64 {
     match of {
         Target::Half => f16::from_f64(value).to_f64(),
@@ -59,7 +59,7 @@ fn held(value: f64, of: Target) -> f64 {
     }
 }
 
-/// What an integer type holds of a number.
+/// The value after conversion to an integer type.
 fn fits(value: i128, of: Target) -> Option<Real> {
     match of {
         Target::Int { min, max } => (min..=max).contains(&value).then_some(Real::Int(value)),
@@ -72,7 +72,7 @@ impl Conversion for FixedScaleOffset {
         false
     }
 
-    // Where NumPy's integers would wrap round, which no decoder undoes, there is no value.
+    // NumPy's integers would wrap here, which no decoder can undo: no result.
     fn encode_one(&self, value: Real) -> Option<Real> {
         let float = |x: f64| held(x, self.outer);
         let difference = match (value, self.offset) {

@@ -17,7 +17,7 @@ use crate::shard::Shard;
 pub(crate) struct NestedShard {
     shard: Shard,
     inner: Chain,
-    /// One element, for inner chunks that are missing.
+    /// One element, for missing inner chunks.
     fill: Vec<u8>,
 }
 
@@ -66,7 +66,7 @@ impl Tiling {
         self.chunk.iter().product::<usize>() * self.size
     }
 
-    /// The byte range of each row of a box in the whole, in the order of the box.
+    /// The byte range of each row of a box in the whole chunk, in the order of the box.
     fn rows(&self, number: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let corner = unravel(number, &self.counts);
         let length = self.chunk.last().copied().unwrap_or(1);
@@ -122,7 +122,7 @@ impl ArrayCodec for NestedShard {
             }
             match place {
                 Some((offset, length)) => {
-                    // Within `stored`, as `parse_index` has checked.
+                    // Within `stored`: `parse_index` has checked it.
                     let bytes = &stored[*offset as usize..(offset + length) as usize];
                     self.inner.decode(bytes, &self.shard.chunk, (0, chunk.len() as u64), chunk, scratch)?;
                 }

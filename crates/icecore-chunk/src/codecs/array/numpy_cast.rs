@@ -31,7 +31,7 @@ struct NumpyCast {
     writes: bool,
 }
 
-/// `numcodecs.astype` and what follows it, for elements of `dtype`.
+/// `numcodecs.astype` and its inner chain, for elements of `dtype`.
 pub(crate) fn parse_astype(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     let stored = named(ext, "encode_dtype")?;
     if ext.get("decode_dtype").is_some() && named(ext, "decode_dtype")? != *dtype {
@@ -40,7 +40,7 @@ pub(crate) fn parse_astype(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[
     convert(ext, dtype, stored, true, fill, rest)
 }
 
-/// `numcodecs.quantize`: what it rounded is read as it is. Its writers have never kept another type or order.
+/// `numcodecs.quantize`: decoding is the identity. Its writers have never stored another type or byte order.
 pub(crate) fn parse_quantize(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     for key in ["dtype", "astype"] {
         if ext.get(key).is_some() && !names_native(dtype, config_str(ext, key)?) {
@@ -62,7 +62,7 @@ fn convert(
     Converted::new(ext, dtype, stored, fill, Box::new(conversion), rest)
 }
 
-/// The type that a setting names in NumPy's words.
+/// The type that a setting names, in NumPy's notation.
 pub(crate) fn named(ext: &Extension, key: &str) -> Result<DType> {
     let text = config_str(ext, key)?;
     TYPES.into_iter().find(|dtype| names(dtype, text)).ok_or_else(|| {
@@ -80,8 +80,8 @@ pub(crate) fn other_type(ext: &Extension, key: &str, dtype: &DType) -> Error {
     .hint("the two have to be the same")
 }
 
-/// A number as NumPy's `astype` makes it one of another type. Where a float is beyond an integer type, NumPy's result
-/// depends on the machine: then there is none.
+/// Converts a number as NumPy's `astype` does. For a float beyond the range of an integer type NumPy's result depends
+/// on the machine: None.
 pub(crate) fn as_type(value: Real, to: Target) -> Option<Real> {
     let (rounding, beyond) = match (value, to.is_int()) {
         (_, false) => (Rounding::NearestEven, OutOfRange::Clamp),

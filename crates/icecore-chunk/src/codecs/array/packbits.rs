@@ -1,4 +1,5 @@
-//! `numcodecs.packbits`: eight booleans in a byte, the first in the highest bit, behind a byte that counts the bits left over.
+//! `numcodecs.packbits`: eight booleans per byte, the first in the highest bit, after a byte with the number of padding
+//! bits.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ pub(crate) struct PackBits {
 }
 
 impl PackBits {
-    /// `rest` is the list of codecs that follow: a chain of bytes.
+    /// `rest` is the list of the codecs that follow, a chain for bytes.
     pub fn parse(ext: &Extension, dtype: &DType, rest: &[Value]) -> Result<PackBits> {
         if *dtype != DType::Bool {
             return Err(Error::new(ErrorKind::Unsupported, format!("{} of {}", ext.name, dtype.to_json()))

@@ -28,7 +28,7 @@ pub(crate) struct PackedBits {
     components: usize,
     signed: bool,
     first_bit: u32,
-    /// Bits kept of each number, 1 to 64.
+    /// Number of bits kept of each number, 1 to 64.
     kept: u32,
     padding: Padding,
 }
@@ -78,11 +78,11 @@ impl PackedBits {
         (raw / self.width()) as u64 * u64::from(self.kept)
     }
 
-    /// The bit stream of a chunk of `raw` bytes, without the byte that counts its padding.
+    /// The bit stream of a chunk of `raw` bytes, without the byte that counts the padding bits.
     fn stream<'a>(&self, stored: &'a [u8], raw: usize) -> Result<&'a [u8]> {
         let bits = self.stream_bits(raw);
         let len = bits.div_ceil(8) as usize;
-        // zarrs leaves the byte out where all bits of a number are kept.
+        // zarrs omits the byte if all bits of a number are kept.
         let whole = self.kept as usize == 8 * self.width();
         let (stream, padding) = match (self.padding, stored) {
             (Padding::Unstored, _) => (stored, None),
@@ -103,7 +103,7 @@ impl PackedBits {
         }
     }
 
-    /// The number of these kept bits.
+    /// Restores a number from its kept bits.
     fn unpacked(&self, kept: u64) -> u64 {
         let above = 64 - self.kept;
         let value = if self.signed { ((kept << above) as i64 >> above) as u64 } else { kept };
@@ -116,7 +116,7 @@ impl PackedBits {
     }
 }
 
-/// `count` bits from bit `at` on.
+/// Reads `count` bits from bit `at`.
 fn read_bits(stream: &[u8], at: u64, count: u32) -> u64 {
     let stream = stream.get((at / 8) as usize..).unwrap_or_default();
     let mut word = [0; 16];
@@ -125,7 +125,7 @@ fn read_bits(stream: &[u8], at: u64, count: u32) -> u64 {
     (u128::from_le_bytes(word) >> (at % 8)) as u64 & (u64::MAX >> (64 - count))
 }
 
-/// Sets bits from bit `at` on, where the stream holds zeros.
+/// Sets bits from bit `at`; the stream must hold zeros there.
 fn write_bits(stream: &mut [u8], at: u64, bits: u64) {
     let word = (u128::from(bits) << (at % 8)).to_le_bytes();
     for (byte, more) in stream.iter_mut().skip((at / 8) as usize).zip(&word[..9]) {

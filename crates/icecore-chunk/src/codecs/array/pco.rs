@@ -29,7 +29,7 @@ pub(crate) struct Pco {
     config: ChunkConfig,
 }
 
-/// Calls a generic function with the number type that an element is to pco.
+/// Calls a generic function with pco's number type for the elements.
 macro_rules! for_number {
     ($dtype:expr, $call:ident ( $($arg:expr),* )) => {
         match $dtype {
@@ -43,7 +43,7 @@ macro_rules! for_number {
             DType::Float32 => $call::<f32>($($arg),*),
             DType::UInt64 => $call::<u64>($($arg),*),
             DType::Float64 => $call::<f64>($($arg),*),
-            // Only these are left, see `parse`: int64 and times.
+            // Only int64 and times remain, see `parse`.
             _ => $call::<i64>($($arg),*),
         }
     };
@@ -123,7 +123,7 @@ fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) 
     if head.is_empty() && tail.is_empty() {
         return read_numbers(input, numbers);
     }
-    // The output is askew: by way of an aligned buffer.
+    // The output is misaligned: decode into an aligned buffer.
     let (mut buffer, len) = (scratch.take(), out.len());
     let room = buffer.sized(len + align_of::<T>())?;
     // SAFETY: as above.
@@ -136,7 +136,7 @@ fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) 
     Ok(())
 }
 
-/// Fills `numbers` from a whole file of pco's.
+/// Fills `numbers` from a complete pco file.
 pub(in crate::codecs) fn read_numbers<T: Number>(input: &[u8], numbers: &mut [T]) -> Result<()> {
     let refused = |e: PcoError| corrupt("pcodec", e.to_string());
     let (file, mut rest) = FileDecompressor::new(input).map_err(refused)?;
@@ -179,7 +179,7 @@ fn read_chunk<'a, T: Number>(
     Ok(chunk.into_src())
 }
 
-/// The page of a chunk that our own decoder takes.
+/// The page of a chunk, if our own decoder supports it.
 #[cfg(target_arch = "x86_64")]
 fn page<T: Number, W: Word + Latent>(meta: &ChunkMeta) -> Option<Page<W>> {
     let order = match (&meta.mode, &meta.delta_encoding) {
@@ -204,7 +204,7 @@ fn read_page<'a, T: Number, W: Word>(
     body: &'a [u8],
     numbers: &mut [T],
 ) -> Result<&'a [u8]> {
-    // The crate has read the page's head already, and keeps it to itself.
+    // The crate has read the page's header already but does not expose it.
     let start = input.len() - body.len();
     let head = start.checked_sub(page.head_len()).map(|from| &input[from..start]);
     let head = head.ok_or_else(|| corrupt("pcodec", "a page without its head"))?;
@@ -232,7 +232,7 @@ fn encode_typed<T: Number>(raw: &[u8], config: &ChunkConfig) -> Result<Vec<u8>> 
 mod tests {
     use super::*;
 
-    /// Numbers of every width of steps, then of none: `bits` says how wide they may be.
+    /// Numbers with steps of every width, and constant ones: `bits` is the maximum width.
     fn made(count: usize, bits: u32) -> impl Iterator<Item = u64> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         (0..count as u64).map(move |at| {

@@ -1,7 +1,7 @@
-//! A page of pco's classic mode, for processors with BMI2: 1.5 times as fast as the portable crate.
+//! Decoder for a page of pco's classic mode, for processors with BMI2: 1.5 times as fast as the portable crate.
 //!
-//! A page begins with the first value of each sum and four states, which take turns. For each 256 numbers there follow
-//! all the bits that lead from state to state, then all offsets above the bins' lower bounds.
+//! A page begins with the first value of each order of differences and four interleaved ANS states. For each batch of
+//! 256 numbers follow all the bits that lead from state to state, then all offsets from the bins' lower bounds.
 
 use std::arch::x86_64::_bzhi_u64;
 use std::cell::OnceCell;
@@ -15,10 +15,10 @@ use crate::cpu_features;
 use crate::errors::corrupt;
 
 const BATCH: usize = 256;
-/// Bits that one unaligned load is sure to bring.
+/// Number of valid bits that one unaligned load guarantees.
 const LOADED: u32 = 56;
 
-/// What numbers are to pco: their sortable bits.
+/// A number in pco's representation: its sortable bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Unsigned,
@@ -26,11 +26,11 @@ pub(super) enum Kind {
     Float,
 }
 
-/// What a chunk says of its page.
+/// Parameters of a page, from its chunk's metadata.
 #[derive(Debug)]
 pub(super) struct Page<W> {
     pub table: Table<W>,
-    /// How often differences were taken.
+    /// Order of the differences.
     pub order: usize,
     pub kind: Kind,
 }
@@ -39,7 +39,7 @@ pub(super) struct Page<W> {
 struct Cursor<'a> {
     bytes: &'a [u8],
     pos: usize,
-    /// Bits that are stored; after them are zeros, if anything.
+    /// Number of stored bits; any bits after them are zeros.
     end: usize,
 }
 
@@ -59,7 +59,7 @@ impl Cursor<'_> {
     }
 }
 
-/// Symbols of one batch: lower bounds, and how many offset bits there are to add.
+/// Symbols of one batch: lower bounds, and the number of offset bits to add.
 #[repr(align(64))]
 struct Batch<W> {
     lower: [W; BATCH],
@@ -67,17 +67,17 @@ struct Batch<W> {
 }
 
 impl<W: Word> Page<W> {
-    /// Whether this decoder takes such a page.
+    /// Whether this decoder supports the page.
     pub fn fits(&self) -> bool {
         cpu_features::has_bmi() && cpu_features::has_avx2() && self.table.most <= LOADED && self.table.nodes.len() > 1
     }
 
-    /// Bytes in front of the body.
+    /// Bytes before the body.
     pub fn head_len(&self) -> usize {
         (self.order * W::BITS as usize + 4 * self.table.size_log as usize).div_ceil(8)
     }
 
-    /// Fills `out` from the page's head and what follows it; the length of the body.
+    /// Fills `out` from the page's header and body; returns the length of the body.
     pub fn read(&self, head: &[u8], body: &[u8], out: &mut [W]) -> Result<usize> {
         debug_assert!(self.fits());
         let mut cursor = Cursor { bytes: head, pos: 0, end: head.len() * 8 };
@@ -102,7 +102,7 @@ impl<W: Word> Page<W> {
         for part in out.chunks_mut(BATCH) {
             cursor.check()?;
             if cursor.pos / 8 + worst > cursor.bytes.len() && tail.get().is_none() {
-                // The rest is too near to the end for whole words: continue in a copy padded with zeros.
+                // The rest is too close to the end for whole words: continue in a copy padded with zeros.
                 before = cursor.pos / 8;
                 let bytes = tail.get_or_init(|| [&body[before..], &vec![0; worst]].concat());
                 cursor = Cursor { bytes, pos: cursor.pos % 8, end: (body.len() - before) * 8 };
@@ -142,7 +142,7 @@ impl<W: Word> Page<W> {
         }
     }
 
-    /// Less than a batch, number by number.
+    /// An incomplete batch, number by number.
     fn few(&self, states: &mut [usize; 4], cursor: &mut Cursor, flip: W, out: &mut [W]) {
         let mut bits = [0; BATCH];
         for (at, out) in out.iter_mut().enumerate() {
@@ -154,7 +154,7 @@ impl<W: Word> Page<W> {
         out.iter_mut().zip(bits).for_each(|(out, bits)| *out = out.add(W::from_u64(cursor.take(bits))).xor(flip));
     }
 
-    /// Sortable bits to numbers; signed ones are done where nothing was summed.
+    /// Converts sortable bits to numbers; nothing to do for signed ones without differences.
     #[inline(always)]
     fn finish(&self, numbers: &mut [W], top: W, flipped: bool) {
         match self.kind {
@@ -165,13 +165,14 @@ impl<W: Word> Page<W> {
     }
 }
 
-/// Undoes differences, the last taken first. They are stored as signed numbers are.
+/// Undoes the differences, the highest order first. They are stored like signed numbers.
 #[inline(always)]
 fn sum_up<W: Word>(sums: &mut [W], numbers: &mut [W], top: W) {
     numbers.iter_mut().for_each(|n| *n = n.xor(top));
     let Some(end) = numbers.len().checked_sub(1) else { return };
     for sum in sums.iter_mut().rev() {
-        // Each number is the sum of the steps before it: what the last step leads to comes first in the next batch.
+        // Each number is the sum of the preceding steps, so the result of the last step is the first number of the next
+        // batch.
         let last = numbers[end];
         numbers.copy_within(..end, 1);
         numbers[0] = *sum;
@@ -179,24 +180,24 @@ fn sum_up<W: Word>(sums: &mut [W], numbers: &mut [W], top: W) {
     }
 }
 
-/// 56 bits or more from `pos` on.
+/// At least 56 bits from `pos`.
 ///
 /// # Safety
-/// There are 8 bytes from the byte of `pos` on.
+/// 8 bytes must be readable from the byte of `pos`.
 #[inline(always)]
 unsafe fn word(bytes: *const u8, pos: usize) -> u64 {
     // SAFETY: as the caller promises.
     u64::from_le(unsafe { bytes.add(pos >> 3).cast::<u64>().read_unaligned() }) >> (pos & 7)
 }
 
-/// Walks the four states through a batch.
+/// Advances the four states through a batch.
 ///
 /// # Safety
-/// All states are places in `nodes`, and nodes lead to such places only; from the cursor on there are as many bytes as a
-/// batch can take, and 8 more.
+/// All states are valid indexes of `nodes`, and nodes lead only to valid indexes. From the cursor on, the maximum
+/// length of a batch plus 8 bytes must be readable.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn symbols<W: Word>(nodes: &[Node<W>], states: &mut [usize; 4], cursor: &mut Cursor, batch: &mut Batch<W>) {
-    // In variables of their own they stay in registers.
+    // Separate variables stay in registers.
     let [mut a, mut b, mut c, mut d] = *states;
     let (bytes, mut pos) = (cursor.bytes.as_ptr(), cursor.pos);
     let rows = batch.lower.as_chunks_mut::<4>().0.iter_mut().zip(batch.bits.as_chunks_mut::<4>().0);
@@ -207,7 +208,7 @@ unsafe fn symbols<W: Word>(nodes: &[Node<W>], states: &mut [usize; 4], cursor: &
             ($state:ident, $nth:literal) => {
                 // SAFETY: a state is a place in `nodes`.
                 let node = unsafe { nodes.get_unchecked($state) };
-                // Only the lowest byte of the second number counts, here as in the shift.
+                // Only the lowest byte of the second operand matters, here as in the shift.
                 $state = node.next() + _bzhi_u64(packed, node.steps) as usize;
                 packed >>= node.steps & 63;
                 pos += node.bits() as usize;
@@ -224,10 +225,10 @@ unsafe fn symbols<W: Word>(nodes: &[Node<W>], states: &mut [usize; 4], cursor: &
     cursor.pos = pos;
 }
 
-/// Adds the offsets of a batch, `N` from each load: none may be longer than 56 / `N` bits.
+/// Adds the offsets of a batch, `N` per load: none may be longer than 56 / `N` bits.
 ///
 /// # Safety
-/// From the cursor on there are as many bytes as the batch takes, and 8 more.
+/// From the cursor on, the bytes of the batch plus 8 more must be readable.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 unsafe fn offsets<W: Word, const N: usize>(cursor: &mut Cursor, batch: &Batch<W>, flip: W, out: &mut [W; BATCH]) {
     let (bytes, mut pos) = (cursor.bytes.as_ptr(), cursor.pos);

@@ -1,17 +1,17 @@
-//! The decoding table of one pco chunk: tabled asymmetric numeral systems (Duda 2013), the states laid out as pco's
-//! format says.
+//! Decoding table of a pco chunk: tabled asymmetric numeral systems (Duda 2013), with the states arranged as in pco's
+//! format.
 
 use pco::data_types::Latent;
 use pco::metadata::Bin;
 
 use crate::codecs::word::Word;
 
-/// What a state says: its symbol's bin, and where to go on.
+/// Content of a state: its symbol's bin, and the transition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node<W> {
     pub lower: W,
-    /// Bits of the stream that lead to the next state, u8; bits of the offset, u8; the least next state, u16. In one
-    /// word, so that a state costs one cache line.
+    /// Number of stream bits that select the next state, u8; number of offset bits, u8; the smallest next state, u16.
+    /// Packed in one word, so that a state costs one cache line.
     pub steps: u32,
 }
 
@@ -31,10 +31,10 @@ impl<W> Node<W> {
 
 #[derive(Debug)]
 pub(super) struct Table<W> {
-    /// 2^size_log entries; the next state of each is a valid index, whatever the stream contains.
+    /// 2^size_log entries; every next state is a valid index, for any content of the stream.
     pub nodes: Vec<Node<W>>,
     pub size_log: u32,
-    /// The longest offset.
+    /// The largest number of offset bits.
     pub most: u32,
 }
 
@@ -46,13 +46,13 @@ impl<W: Word + Latent> Table<W> {
         if size_log > 14 || weight != size as u64 {
             return None;
         }
-        // Symbols are spread with an odd stride near 3/5 of the table: it meets every state once.
+        // Symbols are spread with an odd stride near 3/5 of the table, which visits every state once.
         let stride = (3 * size / 5) | 1;
         let mut symbols = vec![0; size];
         let each = bins.iter().enumerate().flat_map(|(symbol, bin)| std::iter::repeat_n(symbol, bin.weight as usize));
         each.enumerate().for_each(|(step, symbol)| symbols[(stride * step) & (size - 1)] = symbol);
-        // A symbol of weight w owns the numbers w to 2w - 1, in the order of its states; each is stretched to the
-        // table's range.
+        // A symbol of weight w has the numbers w to 2w - 1, in the order of its states; each is scaled to the range of
+        // the table.
         let mut owned: Vec<u32> = bins.iter().map(|bin| bin.weight).collect();
         let node = |symbol: &usize| {
             let number = owned[*symbol];

@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::number::Number;
 use crate::with_number;
 
-/// The value of an integer or floating-point element, exactly.
+/// The exact value of an integer or floating-point element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Real {
     Int(i128),
@@ -20,7 +20,7 @@ impl Real {
         }
     }
 
-    /// The same number; any NaN is any other.
+    /// Whether two numbers are equal; all NaNs are equal.
     pub fn same(self, other: Real) -> bool {
         matches!((self, other), (Real::Float(a), Real::Float(b)) if a.is_nan() && b.is_nan()) || self == other
     }
@@ -43,7 +43,7 @@ pub(crate) fn load(dtype: &DType, bytes: &[u8], out: &mut Vec<Real>) {
     }, else {});
 }
 
-/// Appends the numbers as elements of `dtype`; each must be one.
+/// Appends the numbers as elements of `dtype`, which must represent each of them exactly.
 pub(crate) fn store(dtype: &DType, values: &[Real], out: &mut Vec<u8>) {
     with_number!(dtype, T => {
         for value in values {

@@ -1,5 +1,5 @@
-//! `reshape` and `zarrs.squeeze`: a chunk in another shape, its elements in the same order. The codecs that follow form a
-//! chain of their own, for chunks of that shape.
+//! `reshape` and `zarrs.squeeze`: a chunk with another shape and the same order of elements. The codecs that follow
+//! form an inner chain for chunks of that shape.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, only_keys, u64_list, unsupported};
 use crate::scratch::Scratch;
 
-/// As many dimensions as an array may have.
+/// Maximum number of dimensions of an array.
 const MAX_DIMS: usize = 64;
 const ALLOWED: &str = "a list of lengths, lists of input dimensions in ascending order, and at most one -1";
 
@@ -23,14 +23,14 @@ enum Length {
     Fixed(u64),
     /// The product of these axes of the decoded chunk.
     Product(Vec<usize>),
-    /// The length that makes the numbers of elements equal.
+    /// The length that keeps the number of elements equal (-1).
     Rest,
 }
 
 #[derive(Debug)]
 enum Form {
     Lengths(Vec<Length>),
-    /// Without the axes of length 1.
+    /// Removes the axes of length 1.
     Squeezed,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Reshape {
 }
 
 impl Reshape {
-    /// `rest` is the list of codecs that follow.
+    /// `rest` is the list of the codecs that follow.
     pub fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Reshape> {
         if dtype.is_vlen() {
             let mut error = unsupported("codec", ext.name);
@@ -119,7 +119,7 @@ fn product(lengths: &[u64]) -> Option<u64> {
     lengths.iter().try_fold(1u64, |n, length| n.checked_mul(*length))
 }
 
-/// The lengths as numbers; none if no number fits.
+/// The resolved lengths; None if they cannot keep the number of elements.
 fn resolve(lengths: &[Length], shape: &[u64]) -> Option<Vec<u64>> {
     let known = |length: &Length| match length {
         Length::Fixed(n) => Some(*n),
@@ -134,7 +134,8 @@ fn resolve(lengths: &[Length], shape: &[u64]) -> Option<Vec<u64>> {
     (product(&encoded) == Some(total)).then_some(encoded)
 }
 
-/// Whether each axis that names input dimensions covers exactly these: as many elements are before and behind both.
+/// Whether each axis that names input dimensions covers exactly these: equal numbers of elements precede and follow
+/// both.
 fn agrees(lengths: &[Length], encoded: &[u64], shape: &[u64]) -> bool {
     lengths.iter().enumerate().all(|(axis, length)| match input_dims(length) {
         [] => true,

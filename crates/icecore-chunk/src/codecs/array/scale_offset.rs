@@ -19,7 +19,7 @@ struct ScaleOffset {
     scale: Real,
 }
 
-/// The codec and what follows it, for elements of `dtype`.
+/// The codec and its inner chain, for elements of `dtype`.
 pub(crate) fn parse(ext: &Extension, dtype: &DType, fill: &[u8], rest: &[Value]) -> Result<Converted> {
     only_keys(ext, &["offset", "scale"])?;
     let conversion = ScaleOffset {
@@ -39,12 +39,12 @@ fn scalar(ext: &Extension, key: &str, dtype: &DType, default: i64) -> Result<Rea
     let bytes = parse_fill(ext.get(key).unwrap_or(&default), dtype).map_err(|_| refused())?;
     let mut found = Vec::new();
     load(dtype, &bytes, &mut found);
-    // No number at all: see `parse`.
+    // Not a number: see `parse`.
     Ok(found.first().copied().unwrap_or(Real::Int(1)))
 }
 
 impl ScaleOffset {
-    /// A number as the type holds it after one operation; `None` beyond an integer type.
+    /// A number rounded to the type after one operation; `None` beyond the range of an integer type.
     fn held(&self, value: Real) -> Option<Real> {
         match (self.target, value) {
             (Target::Int { min, max }, Real::Int(k)) => (min..=max).contains(&k).then_some(value),
@@ -56,7 +56,8 @@ impl ScaleOffset {
 }
 
 impl Conversion for ScaleOffset {
-    // One operation in float64, rounded to a narrower type, is that type's own operation: it has more than twice the digits.
+    // One operation in float64, rounded to a narrower type, equals that type's own operation: float64 has more than
+    // twice the digits.
     fn encode_one(&self, value: Real) -> Option<Real> {
         let difference = match (value, self.offset) {
             (Real::Int(a), Real::Int(b)) => Real::Int(a - b),

@@ -5,7 +5,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::errors::bad_config;
 use crate::extension::{Extension, config_list};
 
-/// Edge of the squares in which two axes change places, so that both sides stay in the cache.
+/// Edge length of the tiles of a two-axis transpose, so that both sides stay in the cache.
 const TILE: usize = 32;
 
 /// Axis i of the encoded array is axis `order[i]` of the decoded one.
@@ -27,7 +27,7 @@ impl Transpose {
         Ok(Transpose { order })
     }
 
-    /// Whether no element moves.
+    /// Whether the order is the identity.
     pub fn is_identity(&self) -> bool {
         self.order.iter().enumerate().all(|(i, axis)| i == *axis)
     }
@@ -43,7 +43,7 @@ impl Transpose {
         Ok(self.order.iter().map(|axis| shape[*axis]).collect())
     }
 
-    /// `shape` is the decoded one; `src` and `out` hold its elements of `itemsize` bytes.
+    /// `shape` is that of the decoded array; `src` and `out` hold its elements of `itemsize` bytes.
     pub fn decode(&self, shape: &[u64], itemsize: usize, src: &[u8], out: &mut [u8]) -> Result<()> {
         let strides = strides(&self.encoded_shape(shape)?);
         let mut axes: Vec<Axis> = shape.iter().map(|len| Axis { len: *len as usize, stride: 0 }).collect();
@@ -53,7 +53,7 @@ impl Transpose {
         gather(axes, itemsize, src, out)
     }
 
-    /// The inverse of `decode`: `shape` is the decoded one still.
+    /// The inverse of `decode`: `shape` is again that of the decoded array.
     pub fn encode(&self, shape: &[u64], itemsize: usize, src: &[u8], out: &mut [u8]) -> Result<()> {
         let strides = strides(shape);
         let encoded = self.encoded_shape(shape)?;
@@ -62,7 +62,7 @@ impl Transpose {
     }
 }
 
-/// One axis of the output: its length, and how far its neighbours are apart in the source, in elements.
+/// One axis of the output: its length, and its stride in the source, in elements.
 #[derive(Debug, Clone, Copy)]
 struct Axis {
     len: usize,
@@ -90,7 +90,7 @@ fn gather(axes: Vec<Axis>, itemsize: usize, src: &[u8], out: &mut [u8]) -> Resul
         4 => gather_typed::<4>(&axes, src, out),
         8 => gather_typed::<8>(&axes, src, out),
         16 => gather_typed::<16>(&axes, src, out),
-        // Any other element is one more axis, of bytes.
+        // Elements of other sizes get one more axis, of bytes.
         _ => {
             let mut axes: Vec<Axis> = axes.iter().map(|a| Axis { len: a.len, stride: a.stride * itemsize }).collect();
             axes.push(Axis { len: itemsize, stride: 1 });
@@ -100,7 +100,7 @@ fn gather(axes: Vec<Axis>, itemsize: usize, src: &[u8], out: &mut [u8]) -> Resul
     Ok(())
 }
 
-/// Axes that follow each other in the source too become one; those of length 1 go.
+/// Merges axes that are contiguous in the source too, and removes axes of length 1.
 fn merge(axes: Vec<Axis>) -> Vec<Axis> {
     let mut out: Vec<Axis> = Vec::with_capacity(axes.len());
     for axis in axes.into_iter().filter(|a| a.len != 1) {
@@ -117,7 +117,7 @@ fn merge(axes: Vec<Axis>) -> Vec<Axis> {
 fn gather_typed<const N: usize>(axes: &[Axis], src: &[u8], out: &mut [u8]) {
     let (src, out) = (src.as_chunks::<N>().0, out.as_chunks_mut::<N>().0);
     let (Some(last), false) = (axes.last(), out.is_empty()) else {
-        // No axis is left: one element, or none.
+        // No axes remain: at most one element.
         return out.copy_from_slice(src);
     };
     if last.stride == 1 {
@@ -127,7 +127,7 @@ fn gather_typed<const N: usize>(axes: &[Axis], src: &[u8], out: &mut [u8]) {
             at += last.len;
         });
     }
-    // The axis whose neighbours are neighbours in the source, and the last one of the output: tiles over these two.
+    // Tiles over the axis with the smallest stride in the source and the last axis of the output.
     let fast = axes.iter().position(|a| a.stride == 1).unwrap_or(0);
     let step = axes[fast + 1..].iter().map(|a| a.len).product::<usize>();
     let mut outer = axes[..axes.len() - 1].to_vec();

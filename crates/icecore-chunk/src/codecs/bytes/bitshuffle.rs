@@ -5,7 +5,7 @@ use super::shuffle::{shuffle, unshuffle};
 use crate::buffer::Buffer;
 use icecore_grid::Result;
 
-/// Regroups the bits of whole elements, whose number is a multiple of 8. All slices are of one length.
+/// Regroups the bits of whole elements; their number is a multiple of 8. All slices have the same length.
 pub(super) fn bitshuffle(size: usize, src: &[u8], dst: &mut [u8], tmp: &mut Buffer) -> Result<()> {
     let planes = tmp.sized(src.len())?;
     shuffle(size, src, planes);
@@ -27,7 +27,7 @@ pub(super) fn bitunshuffle(size: usize, src: &[u8], dst: &mut [u8], tmp: &mut Bu
     Ok(())
 }
 
-/// Eight rows of bits to one plane of bytes.
+/// Combines eight rows of bits to one plane of bytes.
 fn join_plane(rows: &[u8], plane: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if crate::cpu_features::has_avx2() {
@@ -38,7 +38,7 @@ fn join_plane(rows: &[u8], plane: &mut [u8]) {
     join_columns(rows, plane, 0);
 }
 
-/// The columns from `from` on, one by one.
+/// Processes the columns from `from` one by one.
 fn join_columns(rows: &[u8], plane: &mut [u8], from: usize) {
     let stride = rows.len() / 8;
     for at in from..stride {
@@ -47,7 +47,7 @@ fn join_columns(rows: &[u8], plane: &mut [u8], from: usize) {
     }
 }
 
-/// One plane of bytes to eight rows of bits.
+/// Splits one plane of bytes into eight rows of bits.
 fn split_plane(plane: &[u8], rows: &mut [u8]) {
     let stride = plane.len() / 8;
     for (at, group) in plane.as_chunks::<8>().0.iter().enumerate() {
@@ -58,7 +58,7 @@ fn split_plane(plane: &[u8], rows: &mut [u8]) {
     }
 }
 
-/// Transposes an 8×8 matrix of bits by exchanging ever larger squares across the diagonal.
+/// Transposes an 8×8 matrix of bits by exchanging blocks of 1, 2 and 4 bits across the diagonal.
 #[inline(always)]
 fn transpose8(mut x: u64) -> u64 {
     for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa_u64), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
@@ -78,7 +78,7 @@ mod tests {
             let bytes: Vec<u8> = (0..size * count).map(|i| ((i * i / 7) ^ (i >> 3)) as u8).collect();
             let (mut split, mut joined, mut tmp) = (vec![0; bytes.len()], vec![0; bytes.len()], Buffer::default());
             bitshuffle(size, &bytes, &mut split, &mut tmp).unwrap();
-            // Bit `bit` of byte `byte` of element `at`, as the format says.
+            // Bit `bit` of byte `byte` of element `at`, by the format's definition.
             for (at, byte, bit) in [(0, 0, 0), (count - 1, size - 1, 7), (count / 2 + 1, size / 2, 3)] {
                 let place = (byte * 8 + bit) * (count / 8) + at / 8;
                 assert_eq!(split[place] >> (at % 8) & 1, bytes[at * size + byte] >> bit & 1, "{size} × {count}");

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-/// Columns that are done at a time.
+/// Columns per step.
 const WIDE: usize = 32;
 
 /// Exchanges bits of `$b` with those of `$a` that are `$apart` higher.
@@ -14,8 +14,8 @@ macro_rules! exchange {
     )*};
 }
 
-/// The first columns of `rows` (eight of the same length), as many as fill registers: how many that were. `plane` is as long
-/// as `rows`.
+/// Processes the first columns of `rows` (eight of the same length) that fill whole registers and returns their number.
+/// `plane` is as long as `rows`.
 #[target_feature(enable = "avx2")]
 pub(super) fn join_wide(rows: &[u8], plane: &mut [u8]) -> usize {
     let stride = rows.len() / 8;
@@ -27,11 +27,12 @@ pub(super) fn join_wide(rows: &[u8], plane: &mut [u8]) -> usize {
             unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
         };
         let (a, b, c, d, e, f, g, h) = (row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7));
-        // Ever smaller squares of bits: bit k of row r becomes bit r of row k.
+        // Exchange ever smaller blocks of bits: bit k of row r becomes bit r of row k.
         exchange!(4, 0x0f, a e, b f, c g, d h);
         exchange!(2, 0x33, a c, b d, e g, f h);
         exchange!(1, 0x55, a b, c d, e f, g h);
-        // Then the bytes of a column next to each other; the upper half of each register is 16 columns on.
+        // Then interleave, so that the bytes of a column are adjacent; the upper half of each register is 16 columns
+        // further.
         let (ab, cd) = (_mm256_unpacklo_epi8(a, b), _mm256_unpacklo_epi8(c, d));
         let (ef, gh) = (_mm256_unpacklo_epi8(e, f), _mm256_unpacklo_epi8(g, h));
         let first = [_mm256_unpacklo_epi16(ab, cd), _mm256_unpackhi_epi16(ab, cd)];

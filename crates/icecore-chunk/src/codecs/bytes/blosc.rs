@@ -1,5 +1,5 @@
-//! `blosc` (version 1): decoded here block by block, so that only the blocks that are needed are touched and the
-//! unshuffled bytes land in the output at once; encoded by c-blosc.
+//! `blosc` (version 1). Decoded block by block in this file, so that only the needed blocks are touched and unshuffled
+//! bytes go directly to the output; encoded by c-blosc.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -18,11 +18,11 @@ use crate::errors::{bad_config, corrupt, overstated, wrong_length};
 use crate::extension::{Extension, config_i64_or, config_str};
 use crate::scratch::Scratch;
 
-/// The largest buffer that blosc 1 takes.
+/// The largest buffer that blosc 1 accepts.
 const MAX_INPUT: usize = i32::MAX as usize - HEADER;
-/// No block that c-blosc chooses is larger.
+/// Maximum block size that c-blosc chooses.
 const LARGEST_BLOCK: usize = 4 << 20;
-/// c-blosc's number of the bit-shuffle.
+/// c-blosc's constant for bit-shuffle.
 const BITS: i32 = 2;
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Blosc {
     }
 }
 
-/// The name of Zarr v3, or the number of numcodecs (−1: bits for single bytes, else bytes).
+/// The shuffle mode by its name in Zarr v3, or by numcodecs' number (−1: bits for single bytes, else bytes).
 fn shuffle_mode(ext: &Extension, typesize: usize) -> Result<i32> {
     let auto = if typesize == 1 { 2 } else { 1 };
     match ext.get("shuffle").map(|v| (v.as_str(), v.as_i64())) {
@@ -91,7 +91,7 @@ impl BytesCodec for Blosc {
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize> {
         let frame = Frame::parse(input)?;
-        // zstd repeats a byte 128 KiB long from 4 bytes; nothing grows more.
+        // zstd encodes a run of 128 KiB in 4 bytes; no other compressor expands more.
         if frame.len > cap || frame.len > input.len().saturating_mul(1 << 16) {
             return Err(overstated("blosc", frame.len, input.len()));
         }
@@ -134,13 +134,13 @@ impl BytesCodec for Blosc {
             .hint("choose smaller chunks"));
         }
         let failed = |n| Error::new(ErrorKind::Codec, format!("blosc: could not compress {} bytes ({n})", input.len()));
-        let most = input.len() + HEADER; // with more room c-blosc might take it
+        let most = input.len() + HEADER; // given more room, c-blosc might use it
         let block = if self.shuffle == BITS { self.blocks().for_bits(input.len()) } else { self.block };
-        // c-blosc takes three blocks for itself, and goes on into nowhere where there is no memory for them.
+        // c-blosc allocates three blocks without checking the result, so check first that the memory is available.
         let own = 3 * input.len().min(if block > 0 { block } else { LARGEST_BLOCK }) + (1 << 16);
         let mut trial = Vec::<u8>::new();
         trial.try_reserve_exact(own).map_err(|_| out_of_memory(own))?;
-        drop(std::hint::black_box(trial)); // which compilers would leave out
+        drop(std::hint::black_box(trial)); // keeps the compiler from removing the allocation
         let compress = |start: *mut u8, room: usize| {
             // SAFETY: pointers and lengths come from slices and from `append`, the name ends with a zero; the context
             // variant keeps no globals.
@@ -187,7 +187,7 @@ fn decode(frame: &Frame, input: &[u8], out: &mut [u8], wanted: Range<usize>, scr
         }
         let bytes = shuffled.sized(part.len())?;
         unpack_block(frame, &mut rest, bytes, scratch)?;
-        // Only the elements that are needed are put in order.
+        // Only the needed elements are unshuffled.
         let inside = wanted.start.saturating_sub(start)..wanted.end.min(end) - start;
         unfilter(frame, bytes, part, inside, &mut tmp)?;
     }
@@ -238,7 +238,7 @@ fn unfilter(frame: &Frame, bytes: &[u8], out: &mut [u8], wanted: Range<usize>, t
     bitunshuffle(size, &bytes[..body], &mut out[..body], tmp)
 }
 
-/// Snappy inside blosc is rare: c-blosc decodes the whole.
+/// Snappy inside blosc is rare: c-blosc decodes the whole buffer.
 fn decode_with_c(frame: &Frame, input: &[u8], out: &mut [u8]) -> Result<()> {
     let mut len = 0;
     // SAFETY: pointers and lengths come from slices; validation makes sure that decoding reads only `stored` bytes, which

@@ -1,10 +1,10 @@
 //! Block sizes of blosc.
 
-/// What c-blosc 1 begins with: its idea of a core's first cache.
+/// c-blosc 1's initial block size, its assumption of a first-level cache.
 const CACHE: usize = 32 << 10;
-/// Splits of a block are at least this long.
+/// Minimum length of a split.
 const SPLIT: usize = 128;
-/// The least and the most of a block that is split by its elements' bytes.
+/// Minimum and maximum length of a block that is split into the byte positions of its elements.
 const SPLIT_BLOCKS: (usize, usize) = (64 << 10, 1 << 20);
 
 /// Parameters of c-blosc's compressor.
@@ -13,12 +13,12 @@ pub(super) struct Blocks<'a> {
     pub compressor: &'a str,
     pub level: i32,
     pub typesize: usize,
-    /// 0: as c-blosc likes.
+    /// 0: c-blosc's own choice.
     pub size: usize,
 }
 
 impl Blocks<'_> {
-    /// The size to ask for, so that the bits of (nearly) all of `len` bytes are shuffled.
+    /// The block size to request, so that the bits of (nearly) all of `len` bytes are shuffled.
     ///
     /// c-blosc does not shuffle a block whose number of elements is not a multiple of 8: usually the last block, or the only block
     /// of a chunk. Slightly shorter blocks leave only a few elements in the last one.
@@ -35,7 +35,7 @@ impl Blocks<'_> {
         if block > 0 && even.usual(len) == block { asked } else { self.size }
     }
 
-    /// The size that c-blosc takes (its `compute_blocksize`); 0 for less than an element.
+    /// The block size that c-blosc uses (its `compute_blocksize`); 0 for less than an element.
     fn usual(self, len: usize) -> usize {
         if len < self.typesize {
             return 0;
@@ -66,7 +66,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// Whether the bytes of the elements are compressed one place after the other.
+    /// Whether the byte positions of the elements are compressed as separate streams.
     fn splits(self, block: usize) -> bool {
         self.compressor != "zstd" && self.typesize <= 16 && block / self.typesize >= SPLIT
     }

@@ -1,9 +1,9 @@
 //! The container of blosc 1: a 16-byte header, the offsets of the blocks, the blocks.
 //!
 //! Header: version 2, version of the compressor, flags, typesize, u32 LE decoded length, block length, stored length.
-//! Flags: 1 byte-shuffled, 2 stored as it is, 4 bit-shuffled, 16 blocks are not split, the upper three bits name the
-//! compressor. A split block holds one stream per byte of the type; each stream is i32 LE stored length and the data,
-//! kept as they were where that is the decoded length.
+//! Flags: 1 byte-shuffled, 2 stored uncompressed, 4 bit-shuffled, 16 blocks are not split, the upper three bits name
+//! the compressor. A split block holds one stream per byte of the type; each stream is an i32 LE stored length and the
+//! data, uncompressed if the stored length equals the decoded length.
 
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub(super) struct Frame {
     pub typesize: usize,
     pub len: usize,
     pub block: usize,
-    /// Stored length; bytes beyond it are ignored.
+    /// Stored length; later bytes are ignored.
     pub stored: usize,
     split: bool,
 }
@@ -52,7 +52,7 @@ impl Frame {
         };
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
         let (flags, typesize, len, block, stored) = (head[2], usize::from(head[3]), word(4), word(8), word(12));
-        // Version 1 of the container differs in nothing that is read here, but no writer of the last decade makes it.
+        // Version 1 of the container has the same fields, but no writer of the last decade produces it.
         if head[0] != 2 || flags & 8 != 0 {
             return Err(corrupt(
                 "blosc",
@@ -103,13 +103,13 @@ impl Frame {
         if self.len == 0 { 0 } else { self.len.div_ceil(self.block) }
     }
 
-    /// The blocks that have something of `wanted`.
+    /// The blocks that overlap `wanted`.
     pub fn touched(&self, wanted: &Range<usize>) -> Range<usize> {
         let block = self.block.max(1);
         wanted.start / block..wanted.end.div_ceil(block).min(self.blocks())
     }
 
-    /// Where block `index` is in the decoded bytes.
+    /// The byte range of block `index` in the decoded bytes.
     pub fn part(&self, index: usize) -> Range<usize> {
         let start = index * self.block;
         start..(start + self.block).min(self.len)
@@ -133,7 +133,7 @@ impl Frame {
     }
 }
 
-/// Cuts one stream off the front of a block.
+/// Takes one stream from the front of a block.
 pub(super) fn next_stream<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     let short = || corrupt("blosc", "a stream reaches past the end of the data");
     let (head, after) = rest.split_first_chunk::<4>().ok_or_else(short)?;

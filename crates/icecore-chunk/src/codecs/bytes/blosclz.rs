@@ -1,8 +1,9 @@
 //! The stream of blosc's own compressor, `blosclz`. Decoding only.
 //!
 //! A control byte below 32 starts control + 1 literal bytes (the first control byte always does). Otherwise its upper
-//! three bits are the length of a match minus 2 (7: bytes follow that add to it, until one is not 255), its lower five
-//! bits with the next byte are the distance minus 1; all of them set: two more bytes hold the distance beyond 8191.
+//! three bits are the length of a match minus 2 (7: following bytes add to it, up to the first that is not 255). Its
+//! lower five bits with the next byte are the distance minus 1; if all of them are set, two more bytes hold the
+//! distance beyond 8191.
 
 use icecore_grid::Result;
 

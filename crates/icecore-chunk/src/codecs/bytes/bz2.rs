@@ -1,4 +1,4 @@
-//! `bz2`: one or several bzip2 streams. For reading old archives; `pack` never chooses it.
+//! `bz2`: one or more bzip2 streams. For reading old archives; `pack` never chooses it.
 
 use std::io::Read;
 use std::ops::Range;

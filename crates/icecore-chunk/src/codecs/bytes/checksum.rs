@@ -54,7 +54,7 @@ impl Checksum {
         Ok(Some(Checksum { kind, at_start }))
     }
 
-    /// Verifies the sum and returns where the data are.
+    /// Verifies the checksum and returns the range of the data.
     pub fn verify(&self, stored: &[u8]) -> Result<Range<usize>> {
         let Some(len) = stored.len().checked_sub(4) else {
             return Err(corrupt(self.name(), format!("{} stored bytes, shorter than the checksum", stored.len())));
@@ -73,7 +73,7 @@ impl Checksum {
         !self.at_start
     }
 
-    /// Puts the sum of what `out` holds from `start` on after it.
+    /// Appends the checksum of the bytes of `out` from `start` on.
     pub fn close(&self, out: &mut Vec<u8>, start: usize) {
         let sum = self.sum(&out[start..]).to_le_bytes();
         out.extend(sum);
@@ -111,9 +111,9 @@ impl Checksum {
     }
 }
 
-/// Fletcher's sum as HDF5 has it: over big-endian 16-bit words, an odd last byte being the upper half of a word.
+/// Fletcher's checksum in HDF5's variant: over big-endian 16-bit words; an odd last byte is the upper half of a word.
 fn fletcher32(data: &[u8]) -> u32 {
-    /// Words until the second sum could overflow 64 bits are far more; this keeps both sums in 32 bits.
+    /// Number of words between reductions. This many keep both sums in 32 bits.
     const BLOCK: usize = 360;
     let (words, odd) = data.as_chunks::<2>();
     let (mut sum1, mut sum2) = (0u32, 0u32);

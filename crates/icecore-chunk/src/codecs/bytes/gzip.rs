@@ -1,4 +1,4 @@
-//! `gzip`: RFC 1952, one or several members.
+//! `gzip`: RFC 1952, one or more members.
 
 use std::ops::Range;
 
@@ -58,7 +58,7 @@ fn members(mut input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<Op
             Err(InflateError::TooLong) => return Ok(None),
             Err(InflateError::BadData) => return Err(corrupt("gzip", "a member is damaged")),
         }
-        // Zeros may pad the end, as gzip(1) allows.
+        // Trailing zeros are ignored, as by gzip(1).
         if input.iter().all(|b| *b == 0) {
             return Ok(Some(written));
         }

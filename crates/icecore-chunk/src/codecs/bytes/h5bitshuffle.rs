@@ -1,8 +1,8 @@
 //! HDF5's bitshuffle filter (32008), alone or with LZ4 or zstd inside.
 //!
-//! Alone: blocks of `block_size` elements, each bit-shuffled on its own; the last block is cut to a multiple of
-//! 8 elements and what is left over is kept as it is. With a compressor: u64 BE decoded length, u32 BE block length in
-//! bytes, then per block u32 BE stored length and the data; the left-over elements follow raw.
+//! Alone: blocks of `block_size` elements, each bit-shuffled separately; the last block is cut to a multiple of 8
+//! elements, and the remaining elements are stored unchanged. With a compressor: u64 BE decoded length, u32 BE block
+//! length in bytes, then for each block a u32 BE stored length and the data; the remaining elements follow raw.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::min_match::MinMatch;
 use crate::scratch::Scratch;
 
 const NAME: &str = "icecore.h5bitshuffle";
-/// The filter's own choice: blocks of 8 KiB, but at least 128 elements.
+/// The filter's default: blocks of 8 KiB, but at least 128 elements.
 const TARGET_BLOCK: usize = 8192;
 const MIN_BLOCK: usize = 128;
 
@@ -32,7 +32,7 @@ enum Inner {
 #[derive(Debug)]
 pub(crate) struct H5BitShuffle {
     itemsize: usize,
-    /// Elements a block.
+    /// Elements per block.
     block: usize,
     inner: Inner,
 }
@@ -58,7 +58,7 @@ impl H5BitShuffle {
         Ok(H5BitShuffle { itemsize, block, inner })
     }
 
-    /// Lengths in bytes: of the shuffled data, and of one block.
+    /// Lengths in bytes: of the shuffled data, and of a block.
     fn parts(&self, len: usize, block: usize) -> (usize, usize) {
         let group = 8 * self.itemsize;
         (len / group * group, block.saturating_mul(self.itemsize))
@@ -103,7 +103,7 @@ impl H5BitShuffle {
         Ok(())
     }
 
-    /// Cuts the stored bytes of one block off the front.
+    /// Takes the stored bytes of one block from the front.
     fn stored<'a>(&self, rest: &mut &'a [u8], len: usize) -> Result<&'a [u8]> {
         let short = || corrupt(NAME, "a block reaches past the end of the data");
         let len = match self.inner {
@@ -119,7 +119,7 @@ impl H5BitShuffle {
         Ok(data)
     }
 
-    /// The decoded length, the block length in elements and the blocks, with a header read if there is one.
+    /// The decoded length, the block length in elements, and the blocks; reads the header if there is one.
     fn header<'a>(&self, input: &'a [u8]) -> Result<(u64, usize, &'a [u8])> {
         if self.inner == Inner::None {
             return Ok((input.len() as u64, self.block, input));
@@ -156,7 +156,7 @@ impl BytesCodec for H5BitShuffle {
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, scratch: &mut Scratch) -> Result<usize> {
         let (len, block, rest) = self.header(input)?;
-        // zstd repeats a byte 128 KiB long from 4 bytes; nothing grows more.
+        // zstd encodes a run of 128 KiB in 4 bytes; no other compressor expands more.
         if len > cap as u64 || len > (rest.len() as u64).saturating_mul(1 << 16) {
             return Err(overstated(NAME, len, rest.len()));
         }

@@ -1,4 +1,5 @@
-//! HDF5's LZ4 filter (32004): u64 BE length, u32 BE block length, then per block u32 BE stored length and the data.
+//! HDF5's LZ4 filter (32004): u64 BE length, u32 BE block length, then for each block a u32 BE stored length and the
+//! data.
 
 use std::ops::Range;
 
@@ -53,7 +54,7 @@ fn decode(input: &[u8], block: usize, out: &mut [u8], wanted: &Range<usize>) -> 
         let data = data.get(..len).ok_or_else(|| corrupt(NAME, "a block reaches past the end of the data"))?;
         rest = &rest[4 + len..];
         if at < wanted.end && at + part.len() > wanted.start {
-            // A block that did not shrink is kept as it was.
+            // A block that did not shrink is stored uncompressed.
             match len == part.len() {
                 true => part.copy_from_slice(data),
                 false => lz4::decode_block(NAME, data, part)?,

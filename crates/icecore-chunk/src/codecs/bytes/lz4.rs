@@ -12,11 +12,11 @@ use crate::errors::{bad_config, corrupt, overstated, wrong_length};
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
-/// The largest block that LZ4 compresses.
+/// The largest block that LZ4 accepts.
 const MAX_INPUT: usize = 0x7e00_0000;
 
 unsafe extern "C" {
-    // In the library that lz4-sys builds, not in its list of bindings.
+    // Part of the library that lz4-sys builds, but missing in its bindings.
     fn LZ4_decompress_safe_partial(
         source: *const c_char,
         dest: *mut c_char,
@@ -97,7 +97,7 @@ impl Lz4 {
     }
 }
 
-/// The length that the header states, and the block after it.
+/// The length in the header, and the block after it.
 fn split(input: &[u8]) -> Result<(usize, &[u8])> {
     match input.split_first_chunk::<4>() {
         Some((head, block)) => Ok((u32::from_le_bytes(*head) as usize, block)),
@@ -119,7 +119,7 @@ impl BytesCodec for Lz4 {
 
     fn decode_unsized(&self, input: &[u8], out: &mut Buffer, cap: usize, _: &mut Scratch) -> Result<usize> {
         let (len, block) = split(input)?;
-        // A block grows at most 255-fold.
+        // A block expands at most 255-fold.
         if len > cap || len > block.len().saturating_mul(256) {
             return Err(overstated("lz4", len, block.len()));
         }

@@ -1,17 +1,17 @@
-//! LZ4 blocks that are nearly all repeats: planes of bytes that hardly change, masks, fill values.
+//! LZ4 blocks that consist mostly of runs: nearly constant byte planes, masks, fill values.
 //!
-//! liblz4 writes a repeat of a few bytes eight bytes at a time; here each copy is twice as long as the one before, or a
-//! fill. Blocks of many short sequences are liblz4's: it decodes them up to five times as fast.
+//! liblz4 copies a short-distance match eight bytes at a time; this decoder doubles the length of each copy, or fills
+//! memory. liblz4 decodes blocks of many short sequences, for which it is up to five times as fast.
 
-/// Smallest compression ratio from which this decoder is faster (measured on planes of 42 real fields: 1.1
-/// to 4.8 times as fast above, mostly 0.2 to 0.9 below).
+/// Minimum compression ratio at which this decoder is used. On planes of 42 real fields it was 1.1 to 4.8 times as fast as
+/// liblz4 above this ratio, and for most of them 0.2 to 0.9 times as fast below.
 const WORTH: usize = 64;
 
 pub(super) fn is_worth(stored: usize, decoded: usize) -> bool {
     decoded / WORTH >= stored
 }
 
-/// Decodes a block that fills `out` exactly; `None` for one that is damaged.
+/// Decodes a block that fills `out` exactly; `None` if it is damaged.
 pub(super) fn decode(input: &[u8], out: &mut [u8]) -> Option<()> {
     let (mut rest, mut at) = (input, 0);
     loop {
@@ -30,7 +30,7 @@ pub(super) fn decode(input: &[u8], out: &mut [u8]) -> Option<()> {
     }
 }
 
-/// Fills `out` from `at` on with what stands `distance` before.
+/// Fills `out` from `at` on by repeating the `distance` bytes before it.
 fn repeat(out: &mut [u8], at: usize, distance: usize) -> Option<()> {
     let start = at.checked_sub(distance).filter(|_| distance > 0)?;
     if distance == 1 {
@@ -53,7 +53,7 @@ fn take<'a>(rest: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A length that begins with four bits of a token; 15 goes on in the next bytes, up to one that is not 255.
+/// A length that begins in four bits of a token; at 15 the following bytes add to it, up to the first that is not 255.
 fn take_length(rest: &mut &[u8], short: u8) -> Option<usize> {
     let mut length = usize::from(short);
     if short == 15 {
@@ -73,7 +73,7 @@ fn take_length(rest: &mut &[u8], short: u8) -> Option<usize> {
 mod tests {
     use super::decode;
 
-    /// Repeats of every short distance, of many lengths, with other bytes between: as liblz4 decodes them.
+    /// Matches of every short distance and many lengths, with literals between: same result as liblz4.
     #[test]
     fn as_liblz4() {
         for distance in 1..40 {
@@ -97,7 +97,7 @@ mod tests {
         }
     }
 
-    /// One byte, then 63 from a distance: 1 is right. Each lie is the only thing that is wrong.
+    /// One literal, then a match of 63 bytes: distance 1 is valid. Each other case has exactly one error.
     #[test]
     fn lies() {
         let block = |distance: u8| [0x1f, 7, distance, 0, 44, 0];

@@ -1,7 +1,7 @@
 //! HDF5's LZF filter: LibLZF's stream without a header.
 //!
-//! A control byte below 32 starts a run of control + 1 literal bytes. Otherwise its upper three bits are the length of a
-//! match minus 2 (7: the next byte adds to it) and its lower five bits with the next byte are the distance minus 1.
+//! A control byte below 32 starts a run of control + 1 literal bytes. Otherwise its upper three bits are the length of
+//! a match minus 2 (7: the next byte adds to it), and its lower five bits with the next byte are the distance minus 1.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::extension::{Extension, config_bool_or, only_keys};
 use crate::scratch::Scratch;
 
 const NAME: &str = "lzf";
-/// The longest match and the farthest distance that the format can state.
+/// The format's maximum match length and distance.
 const MAX_MATCH: usize = 264;
 const MAX_DISTANCE: usize = 8192;
 const MAX_LITERALS: usize = 32;

@@ -14,12 +14,12 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
-/// What a decoder may take: the strongest preset needs 65 MiB, a hostile header asks for gigabytes.
+/// Memory limit of a decoder: the strongest preset needs 65 MiB, a hostile header requests gigabytes.
 const MEMORY: u64 = 256 << 20;
 /// Python's numbers of the container formats and of the checks.
 const FORMAT_XZ: i64 = 1;
 const FORMAT_ALONE: i64 = 2;
-/// The shortest dictionary that the library takes.
+/// The library's minimum dictionary size.
 const SHORTEST: u32 = 4096;
 
 #[derive(Debug)]
@@ -47,15 +47,15 @@ impl Lzma {
             preset @ 0..=9 => preset as u32,
             _ => return Err(bad_config(ext, "preset", "0 to 9")),
         };
-        // A filter chain that the stream itself does not name can't be undone without it.
+        // A filter chain that is not recorded in the stream cannot be undone without the configuration.
         match ext.get("filters") {
             None => Ok(Lzma { preset, alone, check }),
             Some(_) => Err(bad_config(ext, "filters", "null")),
         }
     }
 
-    /// Options of the preset, with a dictionary not longer than the input. Tables for 8 MiB would cost up to a third of the time
-    /// and memory of each reader. The output is the same.
+    /// Options of the preset, with a dictionary no longer than the input: an 8 MiB dictionary would cost readers up to
+    /// a third of their time and memory. The output is the same.
     fn options(&self, len: usize) -> std::result::Result<LzmaOptions, liblzma::stream::Error> {
         let mut options = LzmaOptions::new_preset(self.preset)?;
         let preset = 1 << [18, 20, 21, 22, 22, 23, 23, 24, 25, 26][self.preset as usize];

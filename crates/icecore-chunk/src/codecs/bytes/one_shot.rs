@@ -1,4 +1,4 @@
-//! Decoders that process a chunk as a whole and report a too short output (`None`) without the needed length.
+//! Decoders that process a chunk as a whole; if the output is too short they return `None` without the needed length.
 
 use icecore_grid::Result;
 
@@ -6,7 +6,7 @@ use crate::buffer::{Buffer, first_guess};
 use crate::contexts::InflateError;
 use crate::errors::{corrupt, wrong_length};
 
-/// The length of a stream; `Corrupt` for a damaged one.
+/// The decoded length of a stream; `Corrupt` if it is damaged.
 pub(super) fn length(codec: &str, decoded: std::result::Result<usize, InflateError>) -> Result<Option<usize>> {
     match decoded {
         Ok(length) => Ok(Some(length)),
@@ -24,7 +24,7 @@ pub(super) fn exactly(codec: &str, expected: usize, decoded: Option<usize>) -> R
     }
 }
 
-/// Decodes `input` bytes into more and more room, at most `cap` bytes; the length.
+/// Decodes `input` with growing output sizes, at most `cap` bytes; returns the length.
 pub(super) fn into_room(
     codec: &str,
     input: usize,

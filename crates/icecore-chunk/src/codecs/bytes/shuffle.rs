@@ -17,7 +17,7 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// Without a size it is that of an element (`itemsize`), as zarr-python has it.
+    /// The default size is that of an element (`itemsize`), as in zarr-python.
     pub fn parse(ext: &Extension, itemsize: usize) -> Result<Shuffle> {
         match config_i64_or(ext, "elementsize", itemsize.max(1) as i64)? {
             size @ 1..=0xff_ffff => Ok(Shuffle { elementsize: size as usize }),
@@ -65,7 +65,7 @@ impl BytesCodec for Shuffle {
 /// Elements processed together, so that input and output stay in the first-level cache.
 const TILE: usize = 512;
 
-/// Regroups bytes; those beyond the last whole element stay at the end. `src` and `dst` are of one length.
+/// Regroups bytes; an incomplete last element stays at the end. `src` and `dst` have the same length.
 pub(super) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
     let count = src.len() / size;
     let (body, tail) = dst.split_at_mut(count * size);
@@ -89,7 +89,7 @@ pub(super) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// The inverse of `shuffle`, for the elements that `wanted` (bytes of `dst`) touches.
+/// The inverse of `shuffle`, for the elements that overlap `wanted` (bytes of `dst`).
 pub(super) fn unshuffle(size: usize, src: &[u8], dst: &mut [u8], wanted: Range<usize>) {
     let count = src.len() / size;
     let body = count * size;
@@ -120,7 +120,7 @@ fn unshuffle_plain(size: usize, count: usize, src: &[u8], dst: &mut [u8], lo: us
     }
 }
 
-/// Handles elements from `lo` on in vectors; returns the first one that is left.
+/// Processes elements from `lo` on in vectors; returns the first unprocessed one.
 #[cfg(target_arch = "x86_64")]
 fn unshuffle_simd(size: usize, count: usize, src: &[u8], dst: &mut [u8], lo: usize, hi: usize) -> usize {
     use super::unshuffle_x86::{avx2, sse2};
@@ -149,7 +149,7 @@ fn unshuffle_simd(_: usize, _: usize, _: &[u8], _: &mut [u8], lo: usize, _: usiz
 mod tests {
     use super::*;
 
-    /// Every path must give what the definition gives, for any part that is needed.
+    /// Every implementation must agree with the definition, for any `wanted` range.
     #[test]
     fn all_paths_agree() {
         for size in [1, 2, 3, 4, 7, 8, 12, 16] {

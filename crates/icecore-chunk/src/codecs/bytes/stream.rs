@@ -7,7 +7,7 @@ use icecore_grid::Result;
 use crate::buffer::{Buffer, first_guess};
 use crate::errors::{corrupt, wrong_length};
 
-/// Reads until `out` is full or the data end.
+/// Reads until `out` is full or the data ends.
 fn fill(name: &str, reader: &mut impl Read, out: &mut [u8]) -> Result<usize> {
     let mut done = 0;
     while done < out.len() {
@@ -26,14 +26,14 @@ pub(crate) fn read_into(name: &str, mut reader: impl Read, out: &mut [u8]) -> Re
     if done < out.len() {
         return Err(wrong_length(name, done, out.len()));
     }
-    // The end is read too: the checksum of the stream stands there.
+    // Read to the end of the stream, where the checksum is.
     match fill(name, &mut reader, &mut [0])? {
         0 => Ok(()),
         _ => Err(wrong_length(name, "more", out.len())),
     }
 }
 
-/// Decodes at most `cap` bytes of `input` bytes; the length.
+/// Decodes `input` to at most `cap` bytes; returns the length.
 pub(crate) fn read_unsized(
     name: &str,
     mut reader: impl Read,

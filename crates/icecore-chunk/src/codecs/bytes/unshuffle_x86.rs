@@ -1,6 +1,7 @@
-//! Unshuffling elements of 2, 4 and 8 bytes with SSE2 and AVX2: byte planes are interleaved pairwise, log2(size) times.
+//! Unshuffle of elements of 2, 4 and 8 bytes with SSE2 and AVX2: byte planes are interleaved pairwise, log2(size)
+//! times.
 
-/// One instruction set: the vector type, its length and its instructions.
+/// One instruction set: the vector type, its length and its operations.
 macro_rules! unshuffle_with {
     ($module:ident, $feature:literal, $vector:ident, $lanes:literal, $load:ident, $lo8:ident, $hi8:ident, $lo16:ident,
      $hi16:ident, $lo32:ident, $hi32:ident, $store:ident) => {
@@ -69,7 +70,7 @@ macro_rules! unshuffle_with {
                 at
             }
 
-            /// Four planes to 4-byte groups.
+            /// Interleaves four planes to groups of 4 bytes.
             #[inline]
             #[target_feature(enable = $feature)]
             fn quads(p: [$vector; 4]) -> [$vector; 4] {
@@ -127,7 +128,7 @@ unsafe fn store128<const N: usize>(dst: *mut u8, vectors: &[__m128i; N]) {
     }
 }
 
-/// AVX2 interleaves within halves: the lower halves come first, then all upper halves.
+/// AVX2 interleaves within 128-bit lanes: this reorders the results of both lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn store256<const N: usize>(dst: *mut u8, vectors: &[__m256i; N]) {

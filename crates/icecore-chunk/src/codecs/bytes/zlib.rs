@@ -54,13 +54,13 @@ impl BytesCodec for Zlib {
     }
 }
 
-/// Bytes after the stream are ignored, as zlib itself does: HDF5 files with such padding exist.
+/// Bytes after the stream are ignored, as by zlib itself: some HDF5 files have such padding.
 fn decode(input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<Option<usize>> {
     let decoded = scratch.inflater()?.inflate(Framing::Zlib, input, out);
     length("zlib", decoded.map(|(_, written)| written))
 }
 
-/// One stream that fills `out` exactly.
+/// Decodes one stream that must fill `out` exactly.
 pub(in crate::codecs) fn inflate_whole(input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
     exactly("zlib", out.len(), decode(input, out, scratch)?)
 }

@@ -1,4 +1,4 @@
-//! `zstd`: one or several frames. Stops early when only the beginning of a chunk is needed.
+//! `zstd`: one or more frames. Stops early if only the beginning of a chunk is needed.
 
 use std::ops::Range;
 

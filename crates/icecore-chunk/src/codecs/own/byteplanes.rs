@@ -20,11 +20,11 @@ use crate::errors::{bad_config, corrupt, wrong_length};
 use crate::extension::{Extension, config_str, config_u64, only_keys};
 use crate::scratch::Scratch;
 
-/// The parsed codec. An element is one number or several of the same size (complex numbers, text).
+/// The parsed codec. An element is one number, or several of the same size (complex numbers, text).
 #[derive(Debug)]
 pub(crate) struct BytePlanes {
     planes: Vec<Plane>,
-    /// Bytes of a number, and numbers of an element.
+    /// Bytes of a number, and numbers per element.
     unit: usize,
     numbers: usize,
     float: Option<Float>,
@@ -39,9 +39,9 @@ struct Plane {
     /// Bits below this plane.
     shift: u32,
     chain: Chain,
-    /// Whether the codecs do more than to say the order of bytes.
+    /// Whether the codecs do more than state the byte order.
     packs: bool,
-    /// How the plane is stored where its codecs don't pay.
+    /// The chain for a plane that its codecs would not shorten.
     raw: Chain,
 }
 
@@ -68,7 +68,7 @@ impl BytePlanes {
             below -= plane.width;
             planes.push(plane);
         }
-        // A sign and an exponent that are not whole would leave no relative error to speak of.
+        // The first plane must contain the sign and exponent completely; without them the relative error is unbounded.
         let whole = planes.first().is_some_and(|top| float.is_none_or(|f| top.shift <= f.mantissa));
         if below > 0 || !whole {
             let needed = format!("planes of {unit} bytes together, the first with the whole exponent of a float");
@@ -82,13 +82,14 @@ impl BytePlanes {
         Ok(BytePlanes { planes, unit, numbers, float, midpoint, rule })
     }
 
-    /// The shape of a plane: that of the chunk, with a last axis for the numbers of an element.
+    /// The shape of a plane: that of the chunk, plus a last axis for the numbers of an element.
     fn plane_shape(&self, shape: &[u64]) -> Vec<u64> {
         let parts = (self.numbers > 1).then_some(self.numbers as u64);
         shape.iter().copied().chain(parts).collect()
     }
 
-    /// The first `count` planes of `stored`, which may end after them; all planes must be all that is stored.
+    /// The first `count` planes of `stored`, which may end after them; if all planes are requested, nothing may follow
+    /// them.
     fn parts<'a>(&self, head: &Head, stored: &'a [u8], count: usize) -> Result<Vec<(&'a [u8], bool)>> {
         if count == self.planes.len() && head.end(count) != stored.len() as u64 {
             let what = format!("{} bytes, the table of planes says {}", stored.len(), head.end(count));
@@ -97,7 +98,7 @@ impl BytePlanes {
         head.planes.iter().take(count).map(|entry| Ok((entry.part(stored)?, entry.raw))).collect()
     }
 
-    /// Decodes the given planes and puts them together; `fill` is what all numbers with its first plane are.
+    /// Decodes the given planes and merges them; `fill` is the value of all unlisted numbers with its first plane.
     fn assemble(
         &self,
         parts: &[(&[u8], bool)],
@@ -111,7 +112,8 @@ impl BytePlanes {
         let missing = self.planes[..parts.len()].last().map_or(0, |plane| plane.shift);
         let pattern = self.float.and_then(|float| float.pattern(missing, self.midpoint));
         let rest = Rest { pattern, fill: fill.map(|value| (value, missing)) };
-        // The top plane comes last: where it comes in blocks, each of them is merged while it is in the cache.
+        // The top plane is processed last: if its codec decodes in blocks, each block is merged while it is in the
+        // cache.
         let [(top, (stored, raw)), low @ ..] = &self.planes.iter().zip(parts).collect::<Vec<_>>()[..] else {
             return Ok(());
         };
@@ -136,7 +138,7 @@ impl BytePlanes {
     }
 }
 
-/// (bytes of a number, numbers of an element).
+/// (bytes of a number, numbers per element).
 fn units(dtype: &DType) -> Option<(usize, usize)> {
     match dtype.swap_units().as_slice() {
         [(unit, numbers)] if UNITS.contains(unit) => Some((*unit, *numbers)),
@@ -151,7 +153,7 @@ enum Held<'a> {
 }
 
 impl Plane {
-    /// `below`: bytes of the number that are not yet in a plane.
+    /// `below`: bytes of the number that are not in a plane yet.
     fn parse(ext: &Extension, value: &Value, below: usize) -> Result<Plane> {
         let wrong = || bad_config(ext, "planes", "planes with `bytes` (1, 2, 4 or 8) and `codecs`");
         let object = value.as_object().ok_or_else(wrong)?;
@@ -178,7 +180,7 @@ impl Plane {
         Ok(Plane { width, shift, chain, packs, raw: Chain::parse(&raw, &dtype, &vec![0; width])? })
     }
 
-    /// The numbers of `range` of this plane, which has `count`.
+    /// The numbers of `range` of this plane, which has `count` numbers.
     fn decode<'a>(
         &self,
         stored: &'a [u8],
@@ -210,8 +212,8 @@ impl Plane {
         Layer { data, first: 0, width: self.width, shift: self.shift }
     }
 
-    /// Puts numbers of `range` together from this plane, block by block as its codec decodes it, and those below; false
-    /// where the codec has no such blocks.
+    /// Merges the numbers of `range` from this plane, block by block as its codec decodes it, with the lower planes;
+    /// false if the codec does not decode in blocks.
     fn merge_blocks(
         &self,
         (unit, rest): (usize, Rest),
@@ -236,7 +238,7 @@ impl Plane {
         })
     }
 
-    /// Appends the plane to `out`; whether it is raw.
+    /// Appends the plane to `out`; returns whether it is raw.
     fn encode(
         &self,
         numbers: &[u8],
@@ -288,7 +290,7 @@ impl ArrayCodec for BytePlanes {
         let range = wanted.start / self.unit..wanted.end / self.unit;
         let head = Head::parse(stored, self.planes.len())?;
         let parts = self.parts(&head, stored, planes)?;
-        let stored_escapes = head.escapes.part(stored)?; // verified also where they are not needed
+        let stored_escapes = head.escapes.part(stored)?; // verified even if they are not needed
         let needed = self.rule.as_ref().filter(|_| planes < self.planes.len());
         let decode = |rule| Escapes::decode(stored_escapes, head.escapes.raw, rule, out.len() / self.unit, scratch);
         let escapes = needed.map(decode).transpose()?;
@@ -319,7 +321,7 @@ impl ArrayCodec for BytePlanes {
     }
 
     fn planes(&self) -> Option<&dyn Planes> {
-        // Only floats in more than one plane have something to leave out and an error to state.
+        // Only floats in more than one plane can be truncated with an error bound.
         let divisible = self.float.is_some() && self.planes.len() > 1;
         divisible.then_some(self as &dyn Planes)
     }

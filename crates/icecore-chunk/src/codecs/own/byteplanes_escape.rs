@@ -1,10 +1,11 @@
-//! Escapes: numbers that can't lose their low planes are also stored completely beside the planes.
+//! Escapes: numbers that cannot be truncated are also stored completely beside the planes.
 //!
-//! A number whose exponent is all zeros or all ones (zero, subnormal, infinity, NaN) is read with zeros for what is missing.
-//! That is right for zeros, infinities and nearly every NaN. This list stores the others, mainly subnormals: position
-//! and bits. It also keeps the fill value exact, because users compare with `==`. If most numbers with the fill value's first
-//! plane are the fill value, it precedes the list and applies to all unlisted numbers with that
-//! plane; the other numbers are listed. So all these values are exact, whatever number of planes is read.
+//! A number whose exponent is all zeros or all ones (zero, subnormal, infinity, NaN) is read with zeros for its missing
+//! bits. This is exact for zeros, infinities and nearly every NaN. The list stores the others, mainly subnormals:
+//! position and bits. It also keeps the fill value exact, because users compare with `==`. If most numbers with the
+//! fill value's first plane are the fill value, the fill value precedes the list and applies to all unlisted numbers
+//! with that plane; the other numbers with that plane are listed. So all these values are exact for any number of
+//! planes.
 
 use std::ops::Range;
 
@@ -19,24 +20,25 @@ use crate::scratch::Scratch;
 
 /// Bytes of a position and of the count.
 const WORD: usize = 8;
-/// Numbers that are looked through at a time.
+/// Numbers per search step.
 const BLOCK: usize = 1024;
 
-/// Which numbers are kept whole.
+/// The numbers that are stored completely.
 #[derive(Debug)]
 pub(crate) struct Rule {
     unit: usize,
     pattern: Pattern,
     /// Bits below the first plane.
     low: u32,
-    /// The normal numbers of the fill value: mostly one, two of some complex ones.
+    /// The normal numbers of the fill value: usually one, two for some complex values.
     fills: Vec<u64>,
-    /// How the list is stored: zstd, in one go.
+    /// Encoding of the list: one zstd frame.
     chain: Chain,
 }
 
 impl Rule {
-    /// For numbers of `unit` bytes with these bits of exponent and so many bits below the first plane. `fill`: one element.
+    /// For numbers of `unit` bytes with these exponent bits and this number of bits below the first plane. `fill`: one
+    /// element.
     pub fn new(unit: usize, exponent: u64, low: u32, fill: &[u8]) -> Result<Rule> {
         let codecs = json!([{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3, "checksum": false}}]);
         let normal = |bits: &u64| ![0, exponent].contains(&(bits & exponent));
@@ -47,7 +49,7 @@ impl Rule {
         Ok(Rule { unit, pattern, low, fills, chain: Chain::parse(&codecs, &DType::UInt8, &[0])? })
     }
 
-    /// The list of a chunk, encoded, and whether the fill value stands in front; nothing if no number needs it.
+    /// The encoded list of a chunk, and whether the fill value precedes it; empty if no number needs it.
     pub fn encode(&self, numbers: &[u8], scratch: &mut Scratch) -> Result<(Vec<u8>, bool)> {
         let [mut same, mut near] = [0usize; 2];
         self.visit(numbers, |_, bits| {
@@ -74,7 +76,7 @@ impl Rule {
         Ok((out, stands.is_some()))
     }
 
-    /// Shows all numbers that may must be listed, by position, and few others.
+    /// Calls back with the position of every number that may have to be listed, and of few others.
     fn visit(&self, numbers: &[u8], mut see: impl FnMut(u64, u64)) {
         for (nth, block) in numbers.chunks(BLOCK * self.unit).enumerate() {
             let alike = |fill: &u64| any_alike(self.unit, *fill, self.low, block);
@@ -87,13 +89,13 @@ impl Rule {
         }
     }
 
-    /// Not normal, and not what zeros below its first plane make of it.
+    /// Whether a number is not normal and changes if the bits below its first plane become zeros.
     fn is_odd(&self, bits: u64) -> bool {
         let field = bits & self.pattern.exponent;
         (field == 0 || field == self.pattern.exponent) && bits & self.pattern.low != 0
     }
 
-    /// Not the fill value, but with its first plane.
+    /// Whether a number has the fill value's first plane but differs from it.
     fn is_near(&self, bits: u64) -> bool {
         !self.fills.contains(&bits) && self.fills.iter().any(|fill| fill >> self.low == bits >> self.low)
     }
@@ -109,7 +111,7 @@ fn bits(number: &[u8]) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// The list as it is written: differences of positions, and the numbers.
+/// The serialised list: differences of positions, and the numbers.
 #[derive(Default)]
 struct List {
     positions: Vec<u8>,
@@ -129,14 +131,14 @@ impl List {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Escapes {
     unit: usize,
-    /// What all other numbers with its first plane are.
+    /// The value of all unlisted numbers with its first plane.
     pub stands: Option<u64>,
     /// Position and bits of each number, in order of the positions.
     list: Vec<(u64, u64)>,
 }
 
 impl Escapes {
-    /// `stands`: a number stands in front; `count` is the number of numbers of the chunk.
+    /// `stands`: a number precedes the list; `count` is the number of numbers in the chunk.
     pub fn decode(stored: &[u8], stands: bool, rule: &Rule, count: usize, scratch: &mut Scratch) -> Result<Escapes> {
         let unit = rule.unit;
         let flaw = |what: &str| corrupt("icecore.byteplanes", format!("the list of escapes {what}"));
@@ -153,7 +155,7 @@ impl Escapes {
         let mut buffer = scratch.take();
         rule.chain.decode(rest, &[len as u64], (0, len as u64), buffer.sized(len)?, scratch)?;
         let (positions, values) = buffer.bytes()[..len].split_at(listed * WORD);
-        let mut next = 0u64; // the smallest position that may come
+        let mut next = 0u64; // the smallest valid position
         let mut list = Vec::with_capacity(listed);
         for (step, value) in positions.as_chunks::<WORD>().0.iter().zip(values.chunks_exact(unit)) {
             let base = if list.is_empty() { 0 } else { next - 1 };
@@ -166,7 +168,7 @@ impl Escapes {
         Ok(Escapes { unit, stands, list })
     }
 
-    /// Puts those that are listed right in the numbers of `range` of `out`, which holds all numbers.
+    /// Restores the listed numbers in `range` of `out`, which holds all numbers.
     pub fn apply(&self, range: Range<usize>, out: &mut [u8]) {
         let unit = self.unit;
         let within = |at: u64| usize::try_from(at).ok().filter(|at| range.contains(at));
@@ -178,7 +180,7 @@ impl Escapes {
     }
 }
 
-/// Up to eight bytes, little-endian.
+/// Reads up to eight bytes, little-endian.
 fn word(value: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..value.len()].copy_from_slice(value);

@@ -14,8 +14,8 @@ pub(crate) struct Entry {
     pub offset: u64,
     pub length: u64,
     pub crc: u32,
-    /// Of a plane: its numbers as they are, little-endian: its codecs would not have made it shorter. Of the escapes: a
-    /// number stands in front of them, see `byteplanes_escape.rs`.
+    /// Of a plane: it is stored raw, little-endian, because its codecs would not have shortened it. Of the escapes: a
+    /// number precedes the list, see `byteplanes_escape.rs`.
     pub raw: bool,
 }
 
@@ -24,7 +24,8 @@ impl Entry {
         self.offset + self.length
     }
 
-    /// The bytes of this part, with the right checksum. `stored` starts where the chunk starts and may end after this part.
+    /// The bytes of this part, after its checksum was verified. `stored` starts where the chunk starts and may end
+    /// after this part.
     pub fn part<'a>(&self, stored: &'a [u8]) -> Result<&'a [u8]> {
         let range = usize::try_from(self.offset).ok().zip(usize::try_from(self.end()).ok());
         let part = range.and_then(|(start, end)| stored.get(start..end)).ok_or_else(|| {
@@ -37,7 +38,7 @@ impl Entry {
         Ok(part)
     }
 
-    /// Do these bytes have the checksum of the table?
+    /// Whether these bytes match the checksum in the table.
     pub fn check(&self, part: &[u8]) -> Result<()> {
         match crc32c::crc32c(part) {
             found if found == self.crc => Ok(()),
@@ -53,7 +54,7 @@ impl Entry {
 /// The parsed table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Head {
-    /// Numbers that are kept whole, see `byteplanes_escape.rs`; often none.
+    /// Completely stored numbers, see `byteplanes_escape.rs`; often none.
     pub escapes: Entry,
     pub planes: Vec<Entry>,
 }
@@ -94,8 +95,8 @@ impl Head {
     }
 }
 
-/// Fills in the table in front of a chunk, whose room is there already: where the escapes and then each plane end, and
-/// whether they are raw.
+/// Writes the table into the space reserved at the front of a chunk: the end of the escapes and of each plane, and the
+/// raw flags.
 pub(crate) fn write_table(chunk: &mut [u8], parts: &[(usize, bool)]) {
     let (table, _) = chunk.split_at(head_len(parts.len().saturating_sub(1)));
     let mut head = Vec::with_capacity(table.len());

@@ -1,16 +1,18 @@
 //! Decide which planes are worth compressing: PStore's test of byte frequencies.
 
-/// Bytes looked at, in pieces spread over the plane: enough for the frequencies of 256 values, also where they change.
+/// Bytes that are sampled, in pieces spread over the plane: enough for the frequencies of 256 values, even if they
+/// vary.
 const PIECES: usize = 16;
 const PIECE: usize = 512;
-/// Bits a byte from which no codec is tried: noise is above, what zstd could still shorten by a percent is below.
+/// Entropy in bits per byte above which no codec is tried. Noise is above; data that zstd shortens by a percent is
+/// below.
 const NOISE: f64 = 7.93;
 
-/// Whether neither the bytes of a plane nor the steps from one number to the next have frequent values.
-/// Steps are looked at too because a counter's low bytes are all equally frequent, yet no noise.
+/// Whether a plane is noise: neither its bytes nor the differences of successive numbers have frequent values.
+/// Differences are tested because a counter's low bytes have equal frequencies and still compress well.
 pub(crate) fn is_noise(plane: &[u8], width: usize) -> bool {
     if plane.len() < PIECES * PIECE {
-        return false; // too few for a decision; encoding them costs little
+        return false; // too few bytes for a decision; encoding them is cheap
     }
     let stride = plane.len() / PIECES / width * width;
     let pieces = || (0..PIECES).map(move |nth| &plane[nth * stride..nth * stride + PIECE]);
@@ -18,7 +20,7 @@ pub(crate) fn is_noise(plane: &[u8], width: usize) -> bool {
     entropy(pieces().flatten().copied()) > NOISE && entropy(steps) > NOISE
 }
 
-/// Shannon's entropy of the bytes' frequencies, in bits a byte, with Miller and Madow's correction for the sample's size.
+/// Shannon entropy of the byte frequencies in bits per byte, with the Miller–Madow correction for the sample's size.
 fn entropy(bytes: impl Iterator<Item = u8>) -> f64 {
     let mut counts = [0u32; 256];
     bytes.for_each(|byte| counts[usize::from(byte)] += 1);

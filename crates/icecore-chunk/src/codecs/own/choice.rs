@@ -1,4 +1,4 @@
-//! `icecore.choice`: several codec lists; one byte per chunk stores which of them encoded it.
+//! `icecore.choice`: several codec lists; the first byte of a chunk names the list that encoded it.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 /// Largest number of lists, because the index is one byte.
 const MAX_LISTS: usize = 256;
 
-/// The list in the metadata only ever grows at its end, so that chunks written before keep their meaning.
+/// The list in the metadata may only grow at its end, so that older chunks keep their meaning.
 #[derive(Debug)]
 pub(crate) struct Choice {
     chains: Vec<Chain>,
@@ -56,13 +56,13 @@ impl ArrayCodec for Choice {
         chain.decode(rest, shape, (wanted.start as u64, wanted.end as u64), out, scratch)
     }
 
-    /// The shortest of all. A list that can't encode this chunk (values that a codec can't hold) is passed over.
+    /// The shortest result of all lists. A list that can't encode this chunk (values that a codec rejects) is skipped.
     fn encode(&self, raw: &[u8], shape: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let start = out.len();
         let (mut failed, mut any): (Option<Error>, _) = (None, false);
         let mut packed = scratch.spare();
         for (which, chain) in (0u8..=255).zip(&self.chains) {
-            // What comes first is where it stays: there is often nothing else.
+            // The first result is encoded in place: often there is only one list.
             let next = if any { &mut packed } else { &mut *out };
             next.truncate(if any { 0 } else { start });
             next.push(which);

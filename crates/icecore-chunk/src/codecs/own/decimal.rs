@@ -14,24 +14,25 @@ use crate::extension::{Extension, config_i64, config_str, only_keys};
 use crate::fill_value::parse_fill;
 use crate::scratch::Scratch;
 
-/// As many as the smallest integer type has room for beside numbers.
+/// Maximum number of escapes, so that the smallest integer type has room for numbers.
 const MAX_ESCAPES: usize = 100;
 
-/// An array→array codec that changes the element type, so it holds the rest of the chain: all that follows it in the
-/// metadata is a chain of integers.
+/// An array→array codec that changes the element type, so it holds the rest of the chain: the codecs that follow in the
+/// metadata form a chain for integers.
 #[derive(Debug)]
 pub(crate) struct Decimal {
     decimals: Decimals,
     scale: i64,
-    /// float64, else float32.
+    /// True for float64, false for float32.
     double: bool,
-    /// Element values (bits of float64 or float32) stored as escapes: the i-th is encoded as the smallest integer + i.
+    /// Element values (bits of float64 or float32) stored as escapes: the i-th is encoded as the type's smallest
+    /// integer + i.
     escapes: Vec<u64>,
     inner: Chain,
 }
 
 impl Decimal {
-    /// `rest` is the list of codecs that follow.
+    /// `rest` is the list of the codecs that follow.
     pub fn parse(ext: &Extension, dtype: &DType, rest: &[Value]) -> Result<Decimal> {
         let double = match dtype {
             DType::Float64 => true,
@@ -96,7 +97,7 @@ fn parse_escapes(ext: &Extension, dtype: &DType) -> Result<Vec<u64>> {
     Ok(out)
 }
 
-/// Runs `$body` with the number types of the two sides.
+/// Runs `$body` with the number types of the float and the integer side.
 macro_rules! for_types {
     ($self:expr, $call:ident ( $($arg:expr),* )) => {
         match ($self.double, $self.inner.dtype()) {
@@ -227,7 +228,7 @@ macro_rules! integer {
 
 integer!(i8 i16 i32 i64);
 
-/// Elements handled together: escapes are searched once in each block.
+/// Elements per block: each block is searched for escapes once.
 const BLOCK: usize = 256;
 
 fn to_floats<F: Float, I: Integer>(codec: &Decimal, integers: &[u8], out: &mut [u8]) {
@@ -251,10 +252,10 @@ fn to_floats<F: Float, I: Integer>(codec: &Decimal, integers: &[u8], out: &mut [
     }
 }
 
-/// Fails with the index of the first element that has no integer.
+/// Fails with the index of the first element that is not representable.
 fn to_integers<F: Float, I: Integer>(codec: &Decimal, raw: &[u8], out: &mut [u8]) -> std::result::Result<(), usize> {
     let first = I::MIN.wrapping_add(codec.escapes.len() as i64);
-    // An escape that is a decimal as well must be looked for in each element.
+    // If an escape is also a decimal number, each element must be compared with it.
     let apart = codec.escapes.iter().all(|bits| F::index(codec.decimals, *bits).is_none());
     let (wide, size) = (BLOCK * size_of::<F>(), BLOCK * size_of::<I>());
     for (number, (block, out)) in raw.chunks(wide).zip(out.chunks_mut(size)).enumerate() {
@@ -265,7 +266,7 @@ fn to_integers<F: Float, I: Integer>(codec: &Decimal, raw: &[u8], out: &mut [u8]
     Ok(())
 }
 
-/// Whether all elements are decimals, no escapes; without a branch for each.
+/// Whether all elements are decimals and none is an escape; without a branch per element.
 fn all_decimals<F: Float, I: Integer>(codec: &Decimal, first: i64, raw: &[u8], out: &mut [u8]) -> bool {
     let elements = raw.chunks_exact(size_of::<F>()).zip(out.chunks_exact_mut(size_of::<I>()));
     elements.fold(true, |all, (element, out)| {

@@ -1,6 +1,6 @@
 //! Conversion between numbers k·10⁻ᵈ and integers k.
 
-/// Powers of ten that a float64 holds exactly.
+/// Powers of ten that are exact in float64.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
@@ -9,8 +9,9 @@ const POWERS: [f64; 23] = [
 /// Integers up to this magnitude are exact in a float64.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// How many decimals a number has. With k up to 2⁵³ and d from -22 to 22 both sides of the one division (or
-/// multiplication) are exact, so its result is the float64 nearest to k·10⁻ᵈ: what a parser of the printed number gives.
+/// Number of decimals d. For |k| up to 2⁵³ and d from -22 to 22 both operands of the single division (or
+/// multiplication) are exact, so its result is the float64 nearest to k·10⁻ᵈ, like that of a parser for the printed
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Decimals {
     power: f64,
@@ -21,7 +22,7 @@ pub(super) struct Decimals {
 impl Decimals {
     pub const MAX: i64 = 22;
 
-    /// `None` for a `d` out of range.
+    /// `None` if `d` is out of range.
     pub fn new(d: i64) -> Option<Decimals> {
         let power = *POWERS.get(usize::try_from(d.unsigned_abs()).ok()?)?;
         Some(Decimals { power, multiples: d < 0 })
@@ -42,7 +43,7 @@ impl Decimals {
     /// The k whose value is `v` bit for bit.
     #[inline]
     pub fn index(self, v: f64) -> Option<i64> {
-        // Mostly the nearest integer is the one.
+        // In most cases the nearest integer is the result.
         let k = self.nearest(v);
         if k != i64::MIN && self.value(k).to_bits() == v.to_bits() {
             return Some(k);
@@ -50,8 +51,8 @@ impl Decimals {
         self.near(v)?.into_iter().find(|k| self.value(*k).to_bits() == v.to_bits())
     }
 
-    /// The integer nearest to v·10ᵈ, the smallest one if there is none; found without the library's rounding, which is a
-    /// call.
+    /// The integer nearest to v·10ᵈ, or the smallest integer if there is none. Avoids the library's rounding, which is
+    /// a function call.
     #[inline(always)]
     pub fn nearest(self, v: f64) -> i64 {
         let scaled = if self.multiples { v / self.power } else { v * self.power };
@@ -64,7 +65,7 @@ impl Decimals {
         self.near(f64::from(v))?.into_iter().find(|k| self.value32(*k).to_bits() == v.to_bits())
     }
 
-    /// The nearest integers to v·10ᵈ: the product is rounded, so its neighbours count too.
+    /// The integers near v·10ᵈ: the product is rounded, so its neighbours are tried too.
     fn near(self, v: f64) -> Option<[i64; 3]> {
         let scaled = if self.multiples { v / self.power } else { v * self.power };
         if scaled.abs() < EXACT {

@@ -1,5 +1,5 @@
-//! `icecore.fpc`: XOR with a neighbour; the number of leading zero bytes in a few bits, then the other bytes
-//! (sFPC with the neighbour in space, tFPC with the one in time, of PStore).
+//! `icecore.fpc`: XOR with a neighbour; a code of a few bits for the number of leading zero bytes, then the other bytes
+//! (PStore's sFPC with the neighbour in space, tFPC with the neighbour in time).
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ use crate::scratch::Scratch;
 
 const NAME: &str = "icecore.fpc";
 
-/// Elements whose codes stand together before their bytes: a whole number of bytes in both widths.
+/// Elements whose codes are stored together before their bytes: a whole number of bytes for both code widths.
 const BLOCK: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Fpc {
-    /// Counted from the last axis where negative.
+    /// Negative numbers count from the last axis.
     axis: i64,
-    /// float64, else float32.
+    /// True for float64, false for float32.
     double: bool,
 }
 
@@ -40,7 +40,7 @@ impl Fpc {
         }
     }
 
-    /// How far back in memory the neighbour is, and the length of the runs in which there are neighbours.
+    /// The distance of the neighbour in memory, and the length of the runs in which neighbours exist.
     fn apart(&self, shape: &[u64]) -> Result<(usize, usize)> {
         if shape.is_empty() {
             return Ok((1, 1));
@@ -75,13 +75,13 @@ impl ArrayCodec for Fpc {
     }
 }
 
-/// Leading zero bytes as they are coded, 0 to size - 1: a zero keeps its last byte.
+/// The coded number of leading zero bytes, 0 to size - 1: a zero keeps its last byte.
 fn code(bits: u64, size: usize) -> usize {
     let zeros = bits.leading_zeros() as usize / 8 - (8 - size);
     zeros.min(size - 1)
 }
 
-/// Bits of a code: 3 of float64, 2 of float32.
+/// Bits of a code: 3 for float64, 2 for float32.
 const fn code_bits(size: usize) -> usize {
     size.trailing_zeros() as usize
 }
@@ -121,7 +121,7 @@ fn pack<W: Word, const SIZE: usize>(raw: &[u8], apart: usize, run: usize) -> Vec
     out
 }
 
-/// The XORs into `out`, in native order.
+/// Decodes the XORs into `out`, in native order.
 fn unpack<const SIZE: usize>(stored: &[u8], out: &mut [u8]) -> Result<()> {
     let short = || corrupt(NAME, "the chunk ends too early");
     let mut rest = stored;
@@ -139,7 +139,7 @@ fn unpack<const SIZE: usize>(stored: &[u8], out: &mut [u8]) -> Result<()> {
     if rest.is_empty() { Ok(()) } else { Err(corrupt(NAME, format!("{} bytes too many", rest.len()))) }
 }
 
-/// All elements by loads of eight bytes, which the caller knows to be there; the bytes used.
+/// Decodes all elements with loads of eight bytes, which the caller guarantees to be readable; returns the bytes used.
 #[inline(always)]
 fn fast_block<const SIZE: usize>(mut codes: u64, bytes: &[u8], block: &mut [u8]) -> usize {
     let mut at = 0;
@@ -177,7 +177,7 @@ fn native<const SIZE: usize>(bits: u64) -> [u8; SIZE] {
     out
 }
 
-/// XORs to elements, in place.
+/// Converts XORs to elements, in place.
 fn undo<W: Word>(out: &mut [u8], apart: usize, run: usize) {
     let size = size_of::<W>();
     for run in out.chunks_mut((run * size).max(1)) {
@@ -194,7 +194,7 @@ fn undo<W: Word>(out: &mut [u8], apart: usize, run: usize) {
     }
 }
 
-/// Neighbours in memory: one running XOR.
+/// The neighbour is the previous element: one running XOR.
 fn chain<W: Word>(run: &mut [u8]) {
     let mut last = 0u64;
     for element in run.chunks_exact_mut(size_of::<W>()) {

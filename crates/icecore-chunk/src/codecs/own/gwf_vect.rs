@@ -1,4 +1,4 @@
-//! `icecore.gwf_vect`: an `FrVect` structure of a gravitational-wave frame file, as it lies in the file. Decodes only.
+//! `icecore.gwf_vect`: an `FrVect` structure of a gravitational-wave frame file, unchanged. Decodes only.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! `icecore.offset`: integers and times less a constant, so that columns which are a constant apart have the same stored bytes.
+//! `icecore.offset`: integers and times minus a constant, so that columns that differ by a constant have the same
+//! stored bytes.
 
 use std::ops::Range;
 
@@ -11,8 +12,8 @@ use crate::dtype::DType;
 use crate::extension::{Extension, config_i64, only_keys};
 use crate::scratch::Scratch;
 
-/// An array→array codec that keeps the element type and holds the rest of the chain. Sums wrap: any offset gives any element
-/// back.
+/// An array→array codec that keeps the element type and holds the rest of the chain. Sums wrap, so that any offset is
+/// reversible.
 #[derive(Debug)]
 pub(crate) struct Offset {
     offset: i64,
@@ -21,7 +22,7 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
-    /// `rest` is the list of codecs that follow.
+    /// `rest` is the list of the codecs that follow.
     pub fn parse(ext: &Extension, dtype: &DType, rest: &[Value]) -> Result<Offset> {
         use DType::{DateTime64, Int8, Int16, Int32, Int64, TimeDelta64, UInt8, UInt16, UInt32, UInt64};
         let whole = matches!(dtype, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64);
@@ -101,7 +102,7 @@ mod tests {
         let mut out = vec![0; 32];
         moved.decode(&plain, &[4], (0, 32), &mut out, scratch).unwrap();
         assert_eq!(out, later);
-        // A part of it, and narrow elements, which wrap too.
+        // A partial read, and narrow elements, whose sums wrap too.
         let mut part = vec![0; 32];
         moved.decode(&plain, &[4], (8, 16), &mut part, scratch).unwrap();
         assert_eq!(part[8..16], later[8..16]);

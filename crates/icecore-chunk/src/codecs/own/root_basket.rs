@@ -1,4 +1,4 @@
-//! `icecore.root_basket`: a basket of a ROOT `TTree`, its key included, as it is in the file. Decodes only.
+//! `icecore.root_basket`: a basket of a ROOT `TTree`, with its key, as stored in the file. Decodes only.
 
 use std::ops::Range;
 
@@ -12,18 +12,18 @@ use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
 const NAME: &str = "icecore.root_basket";
-/// A vector's header has 10 bytes; no entry has a longer one.
+/// Maximum length of an entry's header; a vector's has 10 bytes.
 const MAX_SKIP: i64 = 64;
 const MAX_ELEMENT: i64 = 1 << 24;
 
-/// What of a basket the array holds.
+/// The part of a basket that the array holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
     /// Values of fixed size.
     Values,
-    /// The elements of all entries, one after the other.
+    /// The elements of all entries, concatenated.
     Content,
-    /// How many elements each entry has.
+    /// The number of elements of each entry.
     Counts,
 }
 
@@ -66,7 +66,7 @@ impl RootBasket {
     }
 }
 
-/// The type of the same name among those that ROOT has.
+/// The ROOT type of the same name.
 pub(super) fn root_type(dtype: &DType) -> Option<RootType> {
     Some(match dtype {
         DType::Bool => RootType::Bool,
@@ -85,7 +85,7 @@ pub(super) fn root_type(dtype: &DType) -> Option<RootType> {
     })
 }
 
-/// The error of codecs that only read what ROOT wrote.
+/// The error of codecs that are read-only.
 pub(super) fn decodes_only(name: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("{name} decodes what ROOT wrote; it does not encode"))
         .hint("write the array with other codecs, e.g. zstd")

@@ -1,4 +1,4 @@
-//! `icecore.root_page`: a page of a column of a ROOT `RNTuple`, as it is in the file. Decodes only.
+//! `icecore.root_page`: a page of a column of a ROOT `RNTuple`, as stored in the file. Decodes only.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ const NAME: &str = "icecore.root_page";
 #[derive(Debug)]
 pub(crate) struct RootPage {
     column: Column,
-    /// Whether an XXH3 of 8 bytes ends the stored bytes.
+    /// Whether the stored bytes end with an 8-byte XXH3 checksum.
     checksum: bool,
 }
 
@@ -65,7 +65,7 @@ mod tests {
     fn decodes_byte_planes_with_zigzag() {
         let value = json!({"name": NAME, "configuration": {"type": "SplitInt16", "bits": 16, "checksum": false}});
         let codec = RootPage::parse(&Extension::parse(&value, "codec").unwrap(), &DType::Int16).unwrap();
-        // −1, 300 and −32768 are 1, 600 and 65535.
+        // Zigzag code: −1, 300 and −32768 are 1, 600 and 65535.
         let mut out = [0; 6];
         codec.decode(&[1, 88, 255, 0, 2, 255], &[3], 0..6, &mut out, &mut Scratch::new()).unwrap();
         assert_eq!(out, [-1i16, 300, -32768].map(i16::to_ne_bytes).concat()[..]);

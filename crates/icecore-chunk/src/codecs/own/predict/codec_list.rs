@@ -1,4 +1,4 @@
-//! The codecs of the residuals.
+//! Codec lists for the residuals.
 
 use icecore_grid::Result;
 use serde_json::Value;
@@ -7,14 +7,14 @@ use crate::chain::Chain;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
-/// What a list of codecs is given.
+/// Form of the input of a codec list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Form {
-    /// Elements as they are, of their own type.
+    /// Unpredicted elements, of their own type.
     Elements,
-    /// Integers without a meaning of their own.
+    /// Integers that are not residuals.
     Bits,
-    /// Signed numbers around zero.
+    /// Residuals: signed numbers around zero.
     Signed,
 }
 
@@ -23,7 +23,7 @@ pub(super) enum Form {
 pub(super) struct List {
     elements: Chain,
     numbers: Chain,
-    /// Begins with pco, which takes signed integers; other codecs take them folded.
+    /// Whether the list begins with pco, which receives signed integers; other codecs receive them folded.
     signed: bool,
 }
 
@@ -54,7 +54,7 @@ impl List {
         self.signed
     }
 
-    /// Whether it takes such residuals folded.
+    /// Whether it receives such residuals folded.
     pub fn folds(&self, form: Form) -> bool {
         form == Form::Signed && !self.signed
     }

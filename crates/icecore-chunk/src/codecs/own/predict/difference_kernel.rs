@@ -1,6 +1,6 @@
-//! Compute folded differences directly from the elements: the predictors of `Source`.
+//! Folded differences, computed directly from the elements, with the predictors of `Source`.
 //!
-//! Everything happens while a band of rows is in the first cache, in memory that is used again.
+//! All steps are done while a band of rows is in the first-level cache, in reused memory.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use super::mode::{Plan, Recipe};
 use super::values::{Space, Values};
 use crate::codecs::word::Word;
 
-/// Elements that go through all steps together: they stay in the first cache.
+/// Elements per band: a band stays in the first-level cache through all steps.
 const BAND: usize = 2048;
-/// Steps beside those within a plane: each doubles the planes that are added up.
+/// Maximum number of steps between planes: each doubles the number of planes that are added.
 const MOST: usize = 4;
 
-/// A recipe of differences: steps from the innermost axis outwards, each with the elements of a run through its axis and
-/// the elements between partners.
+/// A recipe of differences: steps from the innermost axis outwards, each with the number of elements of a run through
+/// its axis and the distance between partners in elements.
 pub(super) struct DifferenceKernel {
     pub row: Extent,
-    /// Rows that are one after the other, with a step from one to another; all of them if there is none.
+    /// Consecutive rows with a step between rows; all rows if there is no such step.
     pub plane: Extent,
     others: Vec<Extent>,
     pub sortable: bool,
@@ -36,7 +36,7 @@ pub(super) struct Extent {
 }
 
 impl DifferenceKernel {
-    /// `None` if the recipe asks for more than differences.
+    /// `None` if the recipe needs more than differences.
     pub fn new(recipe: Recipe, shape: &[u64], float: bool) -> Option<DifferenceKernel> {
         let Plan::Steps(Kind::Difference, mut steps) = recipe.plan else { return None };
         if recipe.space != Space::Bits {
@@ -45,7 +45,7 @@ impl DifferenceKernel {
         let predictor = Predictor::Steps(Kind::Difference, steps.clone());
         steps.sort_by_key(|step| std::cmp::Reverse(step.axis));
         let distinct = steps.windows(2).all(|pair| pair[0].axis != pair[1].axis);
-        // A step that is as long as its axis changes nothing.
+        // A step as long as its axis has no effect.
         let extents = steps.iter().map(|step| (extent(shape, *step), step.axis));
         let extents = extents.filter(|((block, apart), _)| *apart > 0 && apart < block);
         let mut extents: VecDeque<_> = extents.map(|((block, apart), axis)| (Extent { block, apart }, axis)).collect();
@@ -61,7 +61,7 @@ impl DifferenceKernel {
         fits.then_some(DifferenceKernel { row, plane, others, sortable: float, predictor })
     }
 
-    /// A chunk's first bytes: with the first list of codecs, around a mask (as it is written) if there is one.
+    /// The first bytes of a chunk: for the first codec list, with the serialised mask if there is one.
     pub fn header(&self, mask: Option<&[u8]>) -> Result<Vec<u8>> {
         let values = if self.sortable { Values::<u8>::Sortable } else { Values::Raw };
         let mut header = vec![0];
@@ -69,14 +69,14 @@ impl DifferenceKernel {
         Ok(header)
     }
 
-    /// Elements of a band: whole rows, as many in each band of a plane as can be.
+    /// Elements of a band: whole rows, distributed evenly over the bands of a plane.
     pub fn band(&self) -> usize {
         let rows = (self.plane.block / self.row.block).max(1);
         let bands = rows.div_ceil((BAND / self.row.block).max(1));
         rows.div_ceil(bands) * self.row.block
     }
 
-    /// One band in `every` of a chunk of `len` elements: where its plane begins, and where in it the band is.
+    /// Every `every`-th band of a chunk of `len` elements: the start of its plane, and its range in the plane.
     pub fn bands(&self, len: usize, every: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (block, band) = (self.plane.block, self.band());
         let planes = (0..len).step_by(block);
@@ -85,7 +85,7 @@ impl DifferenceKernel {
         all.skip(every / 2).step_by(every)
     }
 
-    /// The folded residuals of one band in `every`, one after the other; their number.
+    /// Writes the folded residuals of every `every`-th band, one after another; returns their number.
     pub fn folded<W: Word>(&self, words: &[W], every: usize, out: &mut [W]) -> usize {
         #[cfg(target_arch = "x86_64")]
         if crate::cpu_features::has_avx2() {
@@ -95,8 +95,8 @@ impl DifferenceKernel {
         folded(self, words, every, out)
     }
 
-    /// What is added to the plane that begins at `start`: (elements back, whether it is taken away), for all sets of steps
-    /// that have a partner there.
+    /// The planes that are added to the plane that begins at `start`: (elements back, whether it is subtracted), for
+    /// all sets of steps that have a partner there.
     pub fn partners(&self, start: usize, found: &mut Vec<(usize, bool)>) {
         found.clear();
         for Extent { block, apart } in &self.others {
@@ -112,7 +112,7 @@ impl DifferenceKernel {
     }
 }
 
-/// The same loops, for twice as wide registers.
+/// The same loops, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn folded_avx2<W: Word>(plan: &DifferenceKernel, words: &[W], every: usize, out: &mut [W]) -> usize {
@@ -127,7 +127,7 @@ fn folded<W: Word>(plan: &DifferenceKernel, words: &[W], every: usize, out: &mut
     let (mut partners, mut done) = (Vec::new(), 0);
     for (start, Range { start: from, end: to }) in plan.bands(words.len(), every) {
         plan.partners(start, &mut partners);
-        // The rows that those of this band are taken from are added up once more.
+        // The sums of the preceding rows, the partners of this band's rows, are computed again.
         let ahead = from.min(apart);
         let at = start + from - ahead;
         let sums = &mut sums[..to - from + ahead];
@@ -136,7 +136,7 @@ fn folded<W: Word>(plan: &DifferenceKernel, words: &[W], every: usize, out: &mut
             false => add_up(words, at, &partners, sums, |w: W| w),
         }
         let rows = &mut rows[..to - from];
-        // Those without a partner stay.
+        // Elements without a partner stay unchanged.
         let alone = if apart == 0 { rows.len() } else { (apart - ahead).min(rows.len()) };
         rows[..alone].copy_from_slice(&sums[ahead..ahead + alone]);
         let pairs = sums[ahead + alone..].iter().zip(&*sums);
@@ -147,19 +147,19 @@ fn folded<W: Word>(plan: &DifferenceKernel, words: &[W], every: usize, out: &mut
     done
 }
 
-/// Whole rows: differences within them, folded.
+/// Folded differences within whole rows.
 #[inline(always)]
 pub(super) fn finish<W: Word>(row: Extent, rows: &[W], out: &mut [W]) {
     let pairs = rows[row.apart..].iter().zip(rows);
     out[row.apart..].iter_mut().zip(pairs).for_each(|(o, (a, b))| *o = a.sub(*b).fold());
-    // Where a row begins there is no partner.
+    // The first elements of a row have no partner.
     for start in (0..rows.len()).step_by(row.block) {
         let heads = out[start..].iter_mut().zip(&rows[start..]).take(row.apart);
         heads.for_each(|(o, r)| *o = r.fold());
     }
 }
 
-/// Elements and their partners in other planes, added up.
+/// Sums of elements and their partners in other planes.
 #[inline(always)]
 pub(super) fn add_up<W: Word>(
     words: &[W],

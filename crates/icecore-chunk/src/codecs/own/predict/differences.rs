@@ -2,7 +2,7 @@
 
 use crate::codecs::word::Word;
 
-/// Look `lag` positions back along `axis`.
+/// The partner is `lag` positions back along `axis`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Step {
     pub axis: usize,
@@ -16,10 +16,10 @@ pub(super) enum Kind {
     Xor,
 }
 
-/// More than any use; subsets of them are enumerated.
+/// Maximum number of steps: all subsets of them are enumerated.
 pub(super) const MAX_STEPS: usize = 8;
 
-/// The elements of one run through an axis, with all axes after it, and how far apart the partners are in it.
+/// The number of elements of one run through an axis with all later axes, and the distance between partners in it.
 pub(super) fn extent(shape: &[u64], step: Step) -> (usize, usize) {
     let inner = shape[step.axis + 1..].iter().product::<u64>() as usize;
     let block = shape[step.axis] as usize * inner;
@@ -27,7 +27,7 @@ pub(super) fn extent(shape: &[u64], step: Step) -> (usize, usize) {
     (block, apart.min(block))
 }
 
-/// Elements minus their partners; those without a partner stay.
+/// Elements minus their partners; elements without a partner stay unchanged.
 pub(super) fn forward<W: Word>(kind: Kind, words: &[W], shape: &[u64], steps: &[Step]) -> Vec<W> {
     let mut words = words.to_vec();
     for step in steps {
@@ -49,10 +49,10 @@ pub(super) fn forward<W: Word>(kind: Kind, words: &[W], shape: &[u64], steps: &[
     words
 }
 
-/// Gives the elements where `hole` is set the value that makes their difference zero, in memory order.
+/// Sets the elements with `hole` to the value that makes their difference zero, in memory order.
 pub(super) fn fill_holes<W: Word>(kind: Kind, words: &mut [W], shape: &[u64], steps: &[Step], hole: &[bool]) {
     let strides: Vec<usize> = (0..shape.len()).map(|a| shape[a + 1..].iter().product::<u64>() as usize).collect();
-    // Inclusion and exclusion over all sets of steps.
+    // Inclusion–exclusion over all sets of steps.
     let sets: Vec<(Vec<u64>, usize, bool)> = (1u32..1 << steps.len().min(MAX_STEPS))
         .map(|set| {
             let mut back = vec![0u64; shape.len()];

@@ -12,13 +12,14 @@ use super::values::Space;
 use crate::codecs::word::Word;
 use crate::scratch::Scratch;
 
-/// Residuals of this many elements are probed before a list is tried on all of them. A list is tried that needs at most this
-/// many times the bytes of the first there: one that searches harder shows at once what it gains, one that finds repeats may
-/// find more of them on the whole.
+/// Minimum number of elements for a probe: part of the residuals is encoded with a list before the list is tried on all
+/// of them. A list is tried in full if the probe needs at most this factor times the bytes of the first list. A list
+/// that searches harder shows its gain in the probe; a list that finds repeats may find more of them in the whole
+/// chunk.
 const PROBED: usize = 1 << 17;
 const SEARCHES: f64 = 1.0;
 const REPEATS: f64 = 1.25;
-/// Recipes of a search that go on to the lists behind the first.
+/// Recipes of a search that are also encoded with the lists after the first.
 const FINALISTS: usize = 2;
 
 /// Appends the shortest encoding of a chunk over all `modes` and `lists` to `out`.
@@ -64,7 +65,7 @@ pub(super) fn encode<W: Word>(
     Ok(())
 }
 
-/// Elements as they are.
+/// Unpredicted elements.
 fn plain() -> Recipe {
     Recipe { space: Space::Raw, plan: Plan::None, mask: false }
 }
@@ -76,13 +77,13 @@ struct Shortest<'a> {
 
 impl Shortest<'_> {
     fn take(&mut self, packed: Vec<u8>) {
-        // A chunk is never empty: there is a header.
+        // An empty `best` means none yet: a chunk always has a header.
         if self.best.is_empty() || packed.len() < self.best.len() {
             self.best = packed;
         }
     }
 
-    /// All lists.
+    /// Tries all lists.
     fn offer<W: Word>(&mut self, all: Vec<Coded<W>>, scratch: &mut Scratch) -> Result<()> {
         for coded in &all {
             self.take(pack(coded, self.lists, 0, scratch)?);
@@ -91,7 +92,7 @@ impl Shortest<'_> {
         Ok(())
     }
 
-    /// All lists but the first.
+    /// Tries all lists but the first.
     fn others<W: Word>(&mut self, coded: &Coded<W>, scratch: &mut Scratch) -> Result<()> {
         let probe = probe(coded);
         let sizes =
@@ -111,7 +112,7 @@ impl Shortest<'_> {
     }
 }
 
-/// Two parts of long residuals, an eighth of all together: what they show of a list saves most of the time that lists take.
+/// Two parts of long residuals, together an eighth: the probe saves most of the time of trying lists.
 fn probe<W: Word>(coded: &Coded<W>) -> Option<Coded<W>> {
     let (len, part) = (coded.residual.len(), coded.residual.len() / 16);
     if len < PROBED {

@@ -1,4 +1,4 @@
-//! Fast encoder for differences without copies, used while data arrive.
+//! Fast encoder for differences without copies, for data that is written as it arrives.
 
 use icecore_grid::Result;
 
@@ -12,14 +12,14 @@ use crate::chain::Chain;
 use crate::codecs::word::{Word, with_words};
 use crate::scratch::Scratch;
 
-/// Which of several recipes is the shortest shows on some bands of rows: on 16 of them, on one of 17 where there are many …
+/// The shortest of several recipes is chosen from a sample of the bands: 16 of them, or one in 17 if there are many …
 const FEWEST: usize = 16;
 const SPARSEST: usize = 17;
-/// … and on about so many bytes of their residuals, in so many pieces. Chunks of less than twice as many bytes are encoded
-/// with each.
+/// … and from about this many bytes of their residuals, in this many pieces. A chunk shorter than twice that is encoded
+/// with every recipe.
 const TRIAL: usize = 64 << 10;
 const PIECES: usize = 4;
-/// Where hardly anything is left, a part says little, and encoding with each takes little time.
+/// Compression below this ratio: a sample is then unreliable, and encoding with every recipe is fast.
 const HARDLY: f64 = 1.0 / 32.0;
 
 /// Appends the shortest encoding of a chunk over `modes` to `out`, with or without a mask for a frequent value (`mask`).
@@ -89,7 +89,7 @@ impl<W: Word> Quick<'_, W> {
         self.chain.append(&folded[..count * size_of::<W>()], &[count as u64], out, scratch)
     }
 
-    /// Encodes with each of `recipes`.
+    /// Encodes with each of `recipes` and appends the shortest result.
     fn shortest(&mut self, recipes: &[Recipe<'_, W>], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let (mut packed, mut best) = (scratch.spare(), scratch.spare());
         for (nth, recipe) in recipes.iter().enumerate() {
@@ -105,10 +105,10 @@ impl<W: Word> Quick<'_, W> {
         Ok(())
     }
 
-    /// The one of `recipes` that a part of the residuals asks for, and the bytes that it seems to take.
+    /// Chooses one of `recipes` from a sample of the residuals; also returns the estimated number of bytes.
     fn judge<'r>(&mut self, recipes: &[Recipe<'r, W>], scratch: &mut Scratch) -> Result<(Recipe<'r, W>, f64)> {
         let mut packed = scratch.spare();
-        // What codecs write however little there is must not count as often as what a residual takes.
+        // The codecs' fixed overhead must not be scaled up with the sample.
         let fixed = self.chain.encode_into(&[], &[0], &mut packed, scratch).map_or(0, |()| packed.len());
         let (mut best, mut least, mut bridged) = (recipes[0], f64::INFINITY, false);
         for &(plan, mask) in recipes {
@@ -130,8 +130,8 @@ impl<W: Word> Quick<'_, W> {
         Ok((best, least))
     }
 
-    /// Residuals of samples from the whole chunk, approximately, at the beginning of `folded`. Returns their number, and how many
-    /// residuals each sample represents.
+    /// Approximate residuals of samples from the whole chunk, at the beginning of `folded`. Returns their number, and
+    /// the number of residuals that each sample represents.
     fn sample(&mut self, (plan, mask): Recipe<'_, W>) -> Result<(usize, f64)> {
         let len = size_of_val(self.words);
         let every = (plan.bands(self.words.len(), 1).count() / FEWEST).clamp(1, SPARSEST) | 1;
@@ -149,7 +149,7 @@ impl<W: Word> Quick<'_, W> {
                 stands_for *= kept as f64 / some as f64;
                 kept = some;
             }
-            (if kept > 8 { kept / 8 * 8 } else { kept }, stands_for) // codecs of bits want eight together
+            (if kept > 8 { kept / 8 * 8 } else { kept }, stands_for) // bit codecs need a multiple of eight
         }))
     }
 }
@@ -158,7 +158,7 @@ fn header<W>((plan, mask): Recipe<'_, W>) -> Result<Vec<u8>> {
     plan.header(mask.map(|(_, written)| written.as_slice()))
 }
 
-/// Moves the residuals of elements beside the mask to the front; their number.
+/// Moves the residuals of unmasked elements to the front; returns their number.
 fn others<W: Word>(mask: &Mask<W>, plan: &DifferenceKernel, len: usize, every: usize, folded: &mut [W]) -> usize {
     let (mut runs, mut from, mut to) = (mask.runs(), 0, 0);
     for (start, band) in plan.bands(len, every) {
@@ -174,7 +174,7 @@ fn others<W: Word>(mask: &Mask<W>, plan: &DifferenceKernel, len: usize, every: u
     to
 }
 
-/// Moves pieces from all over the residuals to the front: one residual of `share`; their number.
+/// Moves pieces from all parts of the residuals to the front, one residual of every `share`; returns their number.
 fn pieces<W: Word>(folded: &mut [W], share: usize) -> usize {
     let stride = folded.len() / PIECES;
     let piece = stride / share;
@@ -206,7 +206,7 @@ mod tests {
         out
     }
 
-    /// Each row begins anywhere and has a step of its own: differences within rows repeat, those between rows do not.
+    /// Rows with random starts and random steps: differences within rows repeat, differences between rows do not.
     fn rows(count: u64) -> Vec<u32> {
         let rows = made(count / 64);
         (0..count)

@@ -1,11 +1,11 @@
-//! The weights of a stencil by least squares. Only a writer's choice: readers take the weights as they are stored.
+//! The weights of a stencil by least squares. Only writers fit; readers use the stored weights.
 
 use super::stencil::{Stencil, Term, strides};
 use crate::codecs::word::Word;
 
-/// Axes that a fitted stencil looks along.
+/// Maximum number of axes of a fitted stencil.
 const AXES: usize = 3;
-/// Elements that the fit looks at.
+/// Number of elements that the fit samples.
 const SAMPLE: usize = 40_000;
 
 /// The stencil over the last three of `axes` that fits the chunk best; `None` if the chunk is too small.
@@ -21,9 +21,9 @@ pub(super) fn fit<W: Word>(raw: &[W], shape: &[u64], axes: &[usize]) -> Option<S
         let coordinate = |a: usize| (at / strides[a]) as i64 % shape[a] as i64;
         backs.iter().all(|back| (0..shape.len()).all(|a| (0..shape[a] as i64).contains(&(coordinate(a) - back[a]))))
     };
-    // An odd step, so that rows are met at different places.
+    // An odd step, so that samples are at different positions of the rows.
     for at in (0..raw.len()).step_by((raw.len() / SAMPLE).max(1) | 1).filter(|at| inside(*at)) {
-        // Everything relative to the first neighbour: the weights then sum to one, and a common offset costs nothing.
+        // All values relative to the first neighbour: the weights then sum to one, and a common offset has no effect.
         let base = raw[at - flats[0]].to_f64();
         let features: Vec<f64> = flats[1..].iter().map(|back| raw[at - back].to_f64() - base).collect();
         let target = raw[at].to_f64() - base;
@@ -44,7 +44,7 @@ pub(super) fn fit<W: Word>(raw: &[W], shape: &[u64], axes: &[usize]) -> Option<S
     Some(Stencil { axes: axes.to_vec(), terms: terms.map(|(back, weight)| Term { back, weight }).collect() })
 }
 
-/// Lorenzo's neighbours, and some more; the first is the one before along the last axis used.
+/// Lorenzo's neighbours, and some more; the first one is the previous element along the last axis.
 fn neighbours(axes: &[usize], shape: &[u64]) -> Option<Vec<Vec<i64>>> {
     let last = *axes.last()?;
     let at = |places: &[(usize, i64)]| {
@@ -78,7 +78,7 @@ fn neighbours(axes: &[usize], shape: &[u64]) -> Option<Vec<Vec<i64>>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Solves the normal equations (lower triangle given) by Cholesky's method, a little damped.
+/// Solves the normal equations (lower triangle given) by Cholesky decomposition with slight damping.
 fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Option<Vec<f64>> {
     let n = b.len();
     let trace: f64 = (0..n).map(|i| a[i][i]).sum();

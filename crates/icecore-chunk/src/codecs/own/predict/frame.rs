@@ -29,13 +29,13 @@ pub(super) enum Predictor {
 
 /// A chunk ready for a list of codecs.
 pub(super) struct Coded<W> {
-    /// All of the header but its first byte, the number of the list.
+    /// The header without its first byte, which is the number of the list.
     pub header: Vec<u8>,
     pub residual: Vec<W>,
     pub form: Form,
 }
 
-/// The beginning of a header: flags, predictor, mask (as it is written), values; then what `Side` reads in this order.
+/// The beginning of a header: flags, predictor, serialised mask, values; `Side` reads the rest in this order.
 pub(super) fn header<W: Word>(
     predictor: &Predictor,
     mask: Option<&[u8]>,
@@ -130,7 +130,7 @@ impl Predictor {
         matches!(self, Predictor::Stencil(_) | Predictor::Lpc(_))
     }
 
-    /// What residuals are.
+    /// Form of the residuals.
     pub fn form<W>(&self, values: &Values<W>) -> Form {
         match (self, values) {
             (Predictor::None, Values::Raw) => Form::Elements,
@@ -147,7 +147,7 @@ fn count(side: &mut Side, max: usize) -> Result<usize> {
     sane.ok_or_else(|| corrupt(NAME, format!("a predictor with {count} parts, at most {max} can be")))
 }
 
-/// Stored bytes to a chunk of `shape`.
+/// Decodes stored bytes to a chunk of `shape`.
 pub(super) fn decode<W: Word>(
     stored: &[u8],
     shape: &[u64],
@@ -197,7 +197,7 @@ pub(super) fn decode<W: Word>(
     })
 }
 
-/// The residuals into `out`, spread around the mask.
+/// Decodes the residuals into `out`, spread around the mask.
 fn fetch<W: Word>(
     chain: &Chain,
     packed: &[u8],
@@ -218,7 +218,7 @@ fn fetch<W: Word>(
     Ok(())
 }
 
-/// The stored bytes with the list number `which`.
+/// Encodes with list number `which`.
 pub(super) fn pack<W: Word>(coded: &Coded<W>, lists: &[List], which: usize, scratch: &mut Scratch) -> Result<Vec<u8>> {
     let (list, shape) = (&lists[which], [coded.residual.len() as u64]);
     let chain = list.chain(coded.form);

@@ -3,7 +3,7 @@
 use crate::codecs::own::decimal_number::Decimals;
 use crate::codecs::word::Word;
 
-/// What the integers count.
+/// Unit of the integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Lattice {
     /// 2⁻ᵉ
@@ -12,11 +12,11 @@ pub(super) enum Lattice {
     Decimal(i64, Decimals),
 }
 
-/// Powers of two that stay normal numbers on both sides.
+/// Powers of two whose value and inverse are normal numbers.
 pub(super) const MAX_EXPONENT: i32 = 1000;
-/// One element of this many may be off the lattice.
+/// At most one element of this many may be off the lattice.
 const EXCEPTIONS: usize = 64;
-/// Elements that are tried with each number of decimals before all of them are.
+/// Number of elements that are tried with each number of decimals before all of them are.
 const SAMPLE: usize = 256;
 
 /// 2^e for a normal result.
@@ -24,7 +24,7 @@ fn power_of_two(e: i32) -> f64 {
     f64::from_bits(((e + 1023) as u64) << 52)
 }
 
-/// The integers of a chunk, and if there are none.
+/// The integers of a chunk, and the elements that have none.
 pub(super) struct OnLattice<W> {
     pub lattice: Lattice,
     pub words: Vec<W>,
@@ -40,7 +40,7 @@ impl Lattice {
         Decimals::new(d).map(|decimals| Lattice::Decimal(d, decimals))
     }
 
-    /// The integer of an element, given as bits; it must come back bit for bit.
+    /// The integer of an element, given as bits, if the conversion back is exact bit for bit.
     fn index<W: Word>(self, bits: W) -> Option<W> {
         let value = bits.to_f64();
         let k = match self {
@@ -65,7 +65,7 @@ impl Lattice {
         }
     }
 
-    /// Integers to bits, in place.
+    /// Converts integers to bits, in place.
     pub fn apply<W: Word>(self, words: &mut [W]) {
         match self {
             Lattice::Dyadic(e) => {
@@ -96,20 +96,20 @@ impl Lattice {
     }
 }
 
-/// The lattices of powers of two and of ten that nearly all elements are on, if there are any.
+/// The binary and the decimal lattice that contain nearly all elements, if they exist.
 pub(super) fn find<W: Word>(raw: &[W], hole: &[bool]) -> Vec<OnLattice<W>> {
     let dyadic = exponent(raw, hole).and_then(|e| Lattice::Dyadic(e).take(raw, hole));
     let decimal = decimals(raw, hole).and_then(|lattice| lattice.take(raw, hole));
     [dyadic, decimal].into_iter().flatten().collect()
 }
 
-/// The smallest e with which nearly all elements are whole.
+/// The smallest e for which nearly all elements are multiples of 2⁻ᵉ.
 fn exponent<W: Word>(raw: &[W], hole: &[bool]) -> Option<i32> {
     let mut counts = vec![0usize; 2 * MAX_EXPONENT as usize + 1];
     let mut total = 0;
     for (bits, _) in raw.iter().zip(hole).filter(|(_, hole)| !**hole) {
         let value = bits.to_f64();
-        // Zeros are on every lattice.
+        // Zero is on every lattice.
         if value == 0.0 || !value.is_finite() {
             continue;
         }
@@ -130,7 +130,7 @@ fn exponent<W: Word>(raw: &[W], hole: &[bool]) -> Option<i32> {
     found.filter(|_| total > 0).map(|at| at as i32 - MAX_EXPONENT)
 }
 
-/// The smallest number of decimals that nearly all of a sample have.
+/// The smallest number of decimals for nearly all elements of a sample.
 fn decimals<W: Word>(raw: &[W], hole: &[bool]) -> Option<Lattice> {
     let valid = hole.iter().filter(|hole| !**hole).count();
     let candidates = raw.iter().zip(hole).filter(|(_, hole)| !**hole).map(|(bits, _)| *bits);

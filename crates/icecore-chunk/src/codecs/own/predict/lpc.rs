@@ -1,5 +1,5 @@
-//! Linear prediction of time series from up to 128 samples before, along the last axis. Sums have a fixed order: eight
-//! lanes that vector units can keep side by side, then the lanes in pairs.
+//! Linear prediction of time series from up to 128 previous samples along the last axis. The order of summation is
+//! fixed: eight lanes that fit vector registers, then the lanes in pairs.
 
 use super::stencil::rounded;
 use crate::codecs::word::Word;
@@ -7,7 +7,7 @@ use crate::codecs::word::Word;
 const LANES: usize = 8;
 pub(super) const MAX_TAPS: usize = 128;
 
-/// Weights, that of the sample furthest back first, zeros before it up to a multiple of the lanes.
+/// Weights, the oldest sample's first, with leading zeros up to a multiple of the lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Weights(Vec<f64>);
 
@@ -24,7 +24,7 @@ impl Weights {
         self.0.iter().rev().copied()
     }
 
-    /// The prediction after `past`, as many samples as there are weights.
+    /// The prediction after `past`, which has as many samples as there are weights.
     #[inline(always)]
     fn predict(&self, past: &[f64]) -> f64 {
         let mut sums = [0.0; LANES];
@@ -37,8 +37,8 @@ impl Weights {
         ((a + e) + (c + g)) + ((b + f) + (d + h))
     }
 
-    /// Calls `visit` with each element and its prediction (as sortable bits); its result replaces the element.
-    /// Samples before a row's first are zeros.
+    /// Calls `visit` with each element and its prediction (as sortable bits); the result replaces the element. Samples
+    /// before the start of a row are zeros.
     fn walk<W: Word>(&self, values: &mut [W], shape: &[u64], mut visit: impl FnMut(W, W, usize) -> W) {
         let columns = shape.last().map_or(1, |n| *n as usize).max(1);
         let taps = self.0.len();
@@ -53,7 +53,7 @@ impl Weights {
     }
 }
 
-/// Elements to residuals.
+/// Converts elements to residuals.
 pub(super) fn forward<W: Word>(weights: &Weights, raw: &[W], shape: &[u64]) -> Vec<W> {
     let mut residual = vec![W::default(); raw.len()];
     let mut values = raw.to_vec();
@@ -64,18 +64,18 @@ pub(super) fn forward<W: Word>(weights: &Weights, raw: &[W], shape: &[u64]) -> V
     residual
 }
 
-/// Residuals to elements, in place.
+/// Converts residuals to elements, in place.
 pub(super) fn inverse<W: Word>(weights: &Weights, words: &mut [W], shape: &[u64], folded: bool) {
     let unfold = |w: W| if folded { w.unfold() } else { w };
     weights.walk(words, shape, |w, prediction, _| prediction.add(unfold(w)).bits());
 }
 
-/// Weights of the samples 1, 2, … back by Burg's method, which minimizes the sum of forward and backward prediction errors
-/// and is stable for spectra over many decades. `None` if samples are not finite or all zero.
+/// Weights of the samples 1, 2, … back by Burg's method, which minimises the sum of forward and backward prediction
+/// errors and is stable for spectra over many decades. `None` if samples are not finite or all zero.
 pub(super) fn burg<W: Word>(raw: &[W], taps: usize) -> Option<Vec<f64>> {
     let samples: Vec<f64> = raw.iter().map(|w| w.to_f64()).collect();
     let largest = samples.iter().fold(0.0f64, |most, v| most.max(v.abs()));
-    // Also false if one of them is NaN.
+    // Also false for NaN.
     if samples.len() <= 2 * taps || !samples.iter().all(|v| v.is_finite()) || largest == 0.0 {
         return None;
     }

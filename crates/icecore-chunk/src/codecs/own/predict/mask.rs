@@ -6,7 +6,7 @@ use super::side_data::{NAME, Side, put_list};
 use crate::codecs::word::Word;
 use crate::errors::corrupt;
 
-/// Where the value is: lengths of runs, other elements first, then by turns.
+/// Positions of the value, as alternating lengths of runs; the first run is of other elements.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mask<W> {
     value: W,
@@ -15,14 +15,14 @@ pub(super) struct Mask<W> {
     pub others: usize,
 }
 
-/// Counters that values share: whether one of them is frequent shows sooner than which.
+/// Number of counters, shared by hashed values: a quick test whether any value is frequent.
 const COUNTERS: usize = 4096;
-/// Elements looked at to find the most frequent one.
+/// Number of elements sampled to find the most frequent value.
 const SAMPLE: usize = 2048;
-/// A mask is worth its runs where one element of this many has the value.
+/// A mask pays if at least one element of this many has the value.
 const RARE: usize = 32;
 
-/// Could one of these values be frequent enough? Several that share a counter may look like one.
+/// Whether any value may be frequent enough. Values that share a counter may cause false positives.
 fn is_any_frequent<W: Word>(sample: &[W]) -> bool {
     let mut counts = [0u16; COUNTERS];
     let mut most = 0;
@@ -35,9 +35,9 @@ fn is_any_frequent<W: Word>(sample: &[W]) -> bool {
     usize::from(most) * RARE > sample.len()
 }
 
-/// Lengths of runs: elements with another value, elements with this one, by turns.
+/// Alternating lengths of runs: elements with another value, elements with this value.
 fn lengths<W: Word>(words: &[W], value: W) -> Vec<u64> {
-    /// Elements that are compared together: mostly they go on as those before.
+    /// Elements that are compared together: most of them continue the current run.
     const TOGETHER: usize = 32;
     let (mut runs, mut kind, mut len) = (Vec::new(), false, 0u64);
     for block in words.chunks(TOGETHER) {
@@ -57,7 +57,7 @@ fn lengths<W: Word>(words: &[W], value: W) -> Vec<u64> {
     runs
 }
 
-/// Goes along a mask.
+/// Iterates over the runs of a mask.
 pub(super) struct Runs<'a> {
     lengths: &'a [u64],
     taken: usize,
@@ -66,7 +66,7 @@ pub(super) struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// The next run, or its part before `end`, and whether it has the value.
+    /// The next run, or its part before `end`, and whether its elements have the value.
     pub fn before(&mut self, end: usize) -> Option<(std::ops::Range<usize>, bool)> {
         while self.left == 0 {
             self.left = *self.lengths.get(self.taken)? as usize;
@@ -81,7 +81,7 @@ impl Runs<'_> {
 }
 
 impl<W: Word> Mask<W> {
-    /// The mask of the most frequent value; `None` if no value is frequent, or nothing else is there.
+    /// The mask of the most frequent value; `None` if no value is frequent, or all elements are equal.
     pub fn find(words: &[W]) -> Option<Mask<W>> {
         let step = (words.len() / SAMPLE).max(1);
         let mut sample: Vec<W> = words.iter().copied().step_by(step).collect();
@@ -96,14 +96,14 @@ impl<W: Word> Mask<W> {
         (others > 0 && others < words.len()).then_some(Mask { value, runs, others })
     }
 
-    /// The mask as it is stored.
+    /// The serialised mask.
     pub fn written(&self) -> Result<Vec<u8>> {
         let mut out = self.value.to_u64().to_le_bytes()[..size_of::<W>()].to_vec();
         put_list(&mut out, &self.runs)?;
         Ok(out)
     }
 
-    /// The mask of a chunk of `count` elements.
+    /// Reads the mask of a chunk of `count` elements.
     pub fn read(side: &mut Side, count: usize) -> Result<Mask<W>> {
         let mut bits = [0; 8];
         bits[..size_of::<W>()].copy_from_slice(side.bytes(size_of::<W>())?);
@@ -116,12 +116,12 @@ impl<W: Word> Mask<W> {
         Ok(Mask { value: W::from_u64(u64::from_le_bytes(bits)), runs, others })
     }
 
-    /// The runs, as far as one wants at a time.
+    /// An iterator over the runs, in parts of any length.
     pub fn runs(&self) -> Runs<'_> {
         Runs { lengths: &self.runs, taken: 0, at: 0, left: 0 }
     }
 
-    /// Calls `visit` with each run and whether it has the value.
+    /// Calls `visit` with each run and whether its elements have the value.
     fn each_run(&self, mut visit: impl FnMut(std::ops::Range<usize>, bool)) {
         let mut at = 0;
         for (index, run) in self.runs.iter().enumerate() {
@@ -131,12 +131,12 @@ impl<W: Word> Mask<W> {
         }
     }
 
-    /// Marks the elements with the value.
+    /// Sets the flags of the elements with the value.
     pub fn mark(&self, hole: &mut [bool]) {
         self.each_run(|run, masked| hole[run].fill(masked));
     }
 
-    /// `words` with the last other element before it in place of the value.
+    /// `words` with masked elements replaced by the last unmasked element before them.
     pub fn bridge(&self, words: &[W], out: &mut [W]) {
         self.each_run(|run, masked| match masked {
             true => {
@@ -147,7 +147,7 @@ impl<W: Word> Mask<W> {
         });
     }
 
-    /// The other elements of `words`.
+    /// The unmasked elements of `words`.
     pub fn compact(&self, words: &[W]) -> Vec<W> {
         let mut out = Vec::with_capacity(self.others);
         self.each_run(|run, masked| {
@@ -158,7 +158,7 @@ impl<W: Word> Mask<W> {
         out
     }
 
-    /// Spreads `others` over `out`; zeros elsewhere.
+    /// Spreads `others` over the unmasked positions of `out`; zeros elsewhere.
     pub fn expand(&self, others: &[W], out: &mut [W]) {
         let mut from = 0;
         self.each_run(|run, masked| {
@@ -171,12 +171,12 @@ impl<W: Word> Mask<W> {
         });
     }
 
-    /// Puts the value where it belongs.
+    /// Writes the value to the masked positions.
     pub fn apply(&self, out: &mut [W]) {
         self.fill(out, self.value);
     }
 
-    /// Zeros there, where predictions ran on.
+    /// Writes zeros to the masked positions, where predictions have left other values.
     pub fn clear(&self, out: &mut [W]) {
         self.fill(out, W::default());
     }

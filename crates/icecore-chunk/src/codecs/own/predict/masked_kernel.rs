@@ -1,11 +1,11 @@
-//! Differences around a mask: as `straight`, with what prediction says in place of the value that is kept apart.
+//! Differences around a mask: as in `difference_kernel`, with the predicted value at masked positions.
 
 use super::difference_kernel::{DifferenceKernel, Extent, add_up, finish};
 use super::mask::Mask;
 use crate::codecs::word::Word;
 
-/// The folded residuals of the elements with another value than the mask's; their number. `filled`, as long as `words`, gets
-/// the integers that are predicted from.
+/// Writes the folded residuals of the unmasked elements and returns their number. `filled`, as long as `words`,
+/// receives the integers that predictions are made from.
 pub(super) fn folded<W: Word>(
     plan: &DifferenceKernel,
     words: &[W],
@@ -21,7 +21,7 @@ pub(super) fn folded<W: Word>(
     folded_plain(plan, words, mask, filled, out)
 }
 
-/// The same loops, for twice as wide registers.
+/// The same loops, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn folded_avx2<W: Word>(
@@ -46,7 +46,7 @@ fn folded_plain<W: Word>(
     let (mut partners, mut pieces, mut runs, mut done) = (Vec::new(), Vec::new(), mask.runs(), 0);
     let band = plan.band().min(block);
     let (mut rows, mut rest) = (vec![W::default(); band], vec![W::default(); band]);
-    // In front of a band's sums those of the rows before it, zeros for rows without a partner.
+    // Before a band's sums, the sums of the preceding rows; zeros for rows without a partner.
     let mut sums = vec![W::default(); apart + band];
     for (start, at) in plan.bands(words.len(), 1) {
         plan.partners(start, &mut partners);
@@ -83,7 +83,7 @@ fn folded_plain<W: Word>(
     done
 }
 
-/// Gives the elements `from..to` of a band the value that makes their residual zero: each row goes on as it was.
+/// Sets the elements `from..to` of a band to the value that makes their residual zero: each row continues as before.
 #[inline(always)]
 fn skip<W: Word>(
     row: Extent,
@@ -97,7 +97,7 @@ fn skip<W: Word>(
     while at < to {
         let inside = at % row.block;
         let end = to.min(at - inside + row.block);
-        // Where a row begins there is nothing to go on from.
+        // The first elements of a row have no predecessor.
         let later = end.min(at.max(at - inside + row.apart));
         rows[at..later].fill(W::default());
         if row.apart == 1 && later < end {
@@ -106,7 +106,7 @@ fn skip<W: Word>(
         } else {
             (later..end).for_each(|k| rows[k] = rows[k - row.apart]);
         }
-        // A row is not longer than the distance to its partner.
+        // A row is at most as long as the distance to its partner.
         let (before, sums) = sums.split_at_mut(apart + at);
         for k in 0..end - at {
             let sum = if apart == 0 { rows[at + k] } else { rows[at + k].add(before[at + k]) };
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::codecs::word::as_bytes;
 
-    /// Numbers with holes: single ones, and runs over the ends of rows.
+    /// Numbers with masked elements: single ones, and runs across the ends of rows.
     fn made<W: Word>(count: u64, seed: u64) -> Vec<W> {
         let number = |i: u64| i.wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17);
         let hole = |i: u64| number(i / 37).is_multiple_of(3) || number(i).is_multiple_of(11);

@@ -35,10 +35,10 @@ use frame::decode;
 use mode::{Mode, parse_modes};
 use side_data::NAME;
 
-/// As many as one byte can tell apart.
+/// Maximum number of lists, because the index is one byte.
 const MAX_LISTS: usize = 256;
 
-/// Each chunk says how it was predicted; the configuration says what to try.
+/// Each chunk records its own prediction; the configuration lists the modes to try.
 #[derive(Debug)]
 pub(crate) struct Predict {
     float: bool,

@@ -1,4 +1,4 @@
-//! What the configuration asks for: a list of modes, each a recipe once the shape of the chunk is known.
+//! The configured modes; each becomes a recipe once the shape of the chunk is known.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
@@ -11,26 +11,26 @@ use crate::extension::{Extension, config_i64_or, only_keys, u64_list};
 /// An element of `modes`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Mode {
-    /// All that can be decoded fast; with `slow`, also the predictions that are made in floats, one by one.
+    /// All modes that decode fast; with `slow`, also floating-point predictions, which are decoded one by one.
     Auto { slow: bool },
-    /// Elements as they are.
+    /// Unpredicted elements.
     None,
     /// A difference or XOR along one axis.
     Along { kind: Kind, step: Step, space: Space },
     /// Differences along each of these axes, all of them by default.
     Lorenzo { axes: Option<Vec<usize>>, space: Space },
-    /// Floats from floats before them: Lorenzo's stencil, or one fitted to the chunk.
+    /// Floats from preceding floats: Lorenzo's stencil, or one fitted to the chunk.
     Stencil { axes: Option<Vec<usize>>, fitted: bool },
-    /// Floats from this many floats before them along the last axis.
+    /// Floats from this many preceding floats along the last axis.
     Lpc { taps: usize },
 }
 
-/// How one chunk is predicted.
+/// The prediction of one chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Recipe {
     pub space: Space,
     pub plan: Plan,
-    /// A very frequent value is kept apart, if there is one.
+    /// Whether a very frequent value is masked, if there is one.
     pub mask: bool,
 }
 
@@ -42,10 +42,10 @@ pub(super) enum Plan {
     Lpc { taps: usize },
 }
 
-/// Axes that an array may have here: Lorenzo's stencil doubles with each.
+/// Maximum number of axes of an array: Lorenzo's stencil doubles with each axis.
 const MAX_AXES: usize = 8;
 
-/// The list `modes`: `["auto"]` where it is left out.
+/// Parses the list `modes`; the default is `["auto"]`.
 pub(super) fn parse_modes(ext: &Extension, float: bool) -> Result<Vec<Mode>> {
     let Some(list) = ext.get("modes") else { return Ok(vec![Mode::Auto { slow: true }]) };
     let list = list.as_array().filter(|l| (1..=64).contains(&l.len()));
@@ -54,7 +54,7 @@ pub(super) fn parse_modes(ext: &Extension, float: bool) -> Result<Vec<Mode>> {
 }
 
 fn parse_mode(value: &Value, float: bool) -> Result<Mode> {
-    // A name, or an object that has one under `mode`.
+    // A name, or an object with the name under `mode`.
     let name = value.as_str().or_else(|| value.get("mode").and_then(Value::as_str));
     let name = name.ok_or_else(|| Error::new(ErrorKind::Format, format!("icecore.predict: unknown mode {value}")))?;
     let ext = Extension { name: "icecore.predict", configuration: value.as_object(), must_understand: true };
@@ -88,7 +88,7 @@ fn parse_mode(value: &Value, float: bool) -> Result<Mode> {
     Ok(mode)
 }
 
-/// What may stand in the object of a mode.
+/// Allowed members of a mode's object.
 fn settings(mode: &str) -> &'static [&'static str] {
     match mode {
         "xor" => &["mode", "axis", "lag"],
@@ -135,7 +135,7 @@ pub(super) fn lorenzo(axes: &[usize]) -> Plan {
 }
 
 impl Mode {
-    /// The recipe for a chunk of `shape`; `None` if it has no such axis. `Auto` is not one recipe but many.
+    /// The recipe for a chunk of `shape`; `None` if the chunk lacks the axis. `Auto` has many recipes instead of one.
     pub fn recipe(&self, shape: &[u64], mask: bool) -> Option<Recipe> {
         let chosen = |axes: &Option<Vec<usize>>| {
             let axes = axes.clone().unwrap_or_else(|| long_axes(shape));
@@ -163,7 +163,7 @@ impl Mode {
     }
 }
 
-/// The axes with neighbours: the last eight of them.
+/// The axes longer than 1, at most the last eight of them.
 pub(super) fn long_axes(shape: &[u64]) -> Vec<usize> {
     let axes: Vec<usize> = (0..shape.len()).filter(|a| shape[*a] > 1).collect();
     axes[axes.len().saturating_sub(MAX_AXES)..].to_vec()

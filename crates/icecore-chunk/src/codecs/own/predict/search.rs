@@ -1,4 +1,4 @@
-//! Which recipes suit a chunk, by an estimate of what their residuals need.
+//! Search for the best recipes of a chunk, by an estimate of the size of their residuals.
 
 use icecore_grid::Result;
 
@@ -10,21 +10,22 @@ use super::source::Source;
 use super::values::Space;
 use crate::codecs::word::Word;
 
-/// Recipes of one kind that are encoded to the end: those that the estimate puts first. It sees no common factors, and no
-/// repeats: every kind has its chance.
+/// Recipes of one kind that are encoded completely: those with the best estimates. The estimate ignores common factors
+/// and repeats, so every kind is represented.
 const KEPT: usize = 2;
-/// They must come this near to the first of their kind.
+/// Maximum ratio of a recipe's estimate to the best of its kind.
 const NEAR: f64 = 1.03;
-/// Of long chunks the estimate looks at one residual in so many: an odd number, to meet all places in short rows.
+/// In long chunks the estimate samples every n-th residual: an odd number, so that all positions of short rows occur.
 const STRIDE: usize = 3;
 const LONG: usize = 1 << 15;
-/// Axes whose combinations are tried.
+/// Maximum number of axes whose combinations are tried.
 const COMBINED: usize = 4;
-/// The shortest rows that are tried as time series, and with how many taps.
+/// Minimum length of rows that are tried as time series, and the numbers of taps.
 const SERIES: u64 = 4096;
 const TAPS: [usize; 2] = [32, MAX_TAPS];
 
-/// The most promising recipes of every kind; with `slow`, also predictions in floats, decoded one after the other.
+/// The most promising recipes of every kind; with `slow`, also floating-point predictions, which are decoded one by
+/// one.
 pub(super) fn search<W: Word>(source: &mut Source<W>, slow: bool) -> Result<Vec<Coded<W>>> {
     let mut found = Vec::new();
     let steps = quick_recipes(source);
@@ -48,14 +49,14 @@ fn best<'a, W: Word>(source: &mut Source<W>, recipes: impl Iterator<Item = &'a R
     Ok(found.into_iter().filter(|(bits, _)| *bits as f64 <= enough).map(|(_, coded)| coded).collect())
 }
 
-/// With and without the mask, where the chunk has one.
+/// The recipe with and without the mask, if the chunk has one.
 pub(super) fn with_mask<W>(mask: Option<&Mask<W>>, recipe: Option<Recipe>) -> Vec<Recipe> {
     let Some(recipe) = recipe else { return Vec::new() };
     let plain = Recipe { mask: false, ..recipe.clone() };
     if recipe.mask && mask.is_some() { vec![recipe, plain] } else { vec![plain] }
 }
 
-/// Differences along all combinations of axes, in every kind of values.
+/// Differences along all combinations of axes, for every representation of the values.
 fn quick_recipes<W: Word>(source: &Source<W>) -> Vec<Recipe> {
     let axes = long_axes(source.shape);
     let axes = &axes[axes.len().saturating_sub(COMBINED)..];
@@ -69,7 +70,7 @@ fn quick_recipes<W: Word>(source: &Source<W>) -> Vec<Recipe> {
     out
 }
 
-/// Predictions in floats, which are decoded one element after the other.
+/// Floating-point predictions, which are decoded one element after the other.
 fn slow_recipes(shape: &[u64]) -> Vec<Recipe> {
     let axes = long_axes(shape);
     let plain = |plan| Recipe { space: Space::Bits, plan, mask: false };
@@ -89,7 +90,8 @@ fn slow_recipes(shape: &[u64]) -> Vec<Recipe> {
     out
 }
 
-/// About how many bits the residuals need, with the header: the entropy of their lengths, and their bits below the first.
+/// Estimated bits of the residuals and the header: the entropy of the residuals' bit lengths, plus their bits below the
+/// first.
 fn estimate<W: Word>(coded: &Coded<W>) -> u64 {
     let mut counts = [0u64; 65];
     let stride = if coded.residual.len() > LONG { STRIDE } else { 1 };

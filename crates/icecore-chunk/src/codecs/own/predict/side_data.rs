@@ -1,4 +1,4 @@
-//! What a chunk carries beside its residuals: small numbers, and lists of numbers that pco makes short.
+//! Side data of a chunk: small numbers, and lists of numbers compressed by pco.
 
 use icecore_grid::{Error, ErrorKind, Result};
 use pco::ChunkConfig;
@@ -8,7 +8,7 @@ use crate::errors::corrupt;
 
 pub(super) const NAME: &str = "icecore.predict";
 
-/// Seven bits a byte, least significant first; the top bit says that more follow.
+/// Seven bits per byte, least significant first; the top bit means that more bytes follow.
 pub(super) fn put_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -27,7 +27,7 @@ pub(super) fn put_list(out: &mut Vec<u8>, list: &[u64]) -> Result<()> {
     Ok(())
 }
 
-/// Reads what the functions above wrote; `Corrupt` where it cannot be.
+/// Reads the output of the functions above; `Corrupt` if it is invalid.
 pub(super) struct Side<'a> {
     rest: &'a [u8],
 }
@@ -37,7 +37,7 @@ impl<'a> Side<'a> {
         Side { rest: stored }
     }
 
-    /// All that was not read yet.
+    /// The unread rest.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -70,7 +70,7 @@ impl<'a> Side<'a> {
         if value.is_finite() { Ok(value) } else { Err(corrupt(NAME, format!("a coefficient of {value}"))) }
     }
 
-    /// A list of at most `max` numbers.
+    /// Reads a list of at most `max` numbers.
     pub fn list(&mut self, max: usize) -> Result<Vec<u64>> {
         let (count, len) = (self.number()?, self.number()?);
         let count = usize::try_from(count).ok().filter(|count| *count <= max);

@@ -1,4 +1,4 @@
-//! A chunk to encode, and what recipes make of it.
+//! A chunk to encode, and its residuals under a recipe.
 
 use icecore_grid::Result;
 
@@ -12,7 +12,7 @@ use super::stencil::{self, Stencil};
 use super::values::{Mapped, Space, Values, map, put_exceptions};
 use crate::codecs::word::{Word, to_words};
 
-/// The elements, and what was found out about them.
+/// The elements and their properties.
 pub(super) struct Source<'a, W> {
     raw: Vec<W>,
     pub shape: &'a [u64],
@@ -20,7 +20,8 @@ pub(super) struct Source<'a, W> {
     pub mask: Option<Mask<W>>,
     hole: Vec<bool>,
     none: Vec<bool>,
-    /// The integers of the last recipe, which are often those of the next: kind, with the mask or without.
+    /// Cache key of `mapped`, the integers of the last recipe, which the next one often shares: representation, with
+    /// the mask or without.
     last: Option<(Space, bool)>,
     mapped: Vec<Mapped<W>>,
 }
@@ -37,7 +38,7 @@ impl<'a, W: Word> Source<'a, W> {
         Source { raw, shape, float, mask, hole, none, last: None, mapped: Vec::new() }
     }
 
-    /// What a recipe makes of the chunk: nothing if it does not suit it, several where values have several lattices.
+    /// The residuals of a recipe: none if it does not suit the chunk, several if the values have several lattices.
     pub fn coded(&mut self, recipe: &Recipe) -> Result<Vec<Coded<W>>> {
         let masked = recipe.mask && self.mask.is_some();
         if self.last != Some((recipe.space, masked)) {
@@ -100,7 +101,7 @@ impl<'a, W: Word> Source<'a, W> {
     }
 }
 
-/// Predictions in floats give elements themselves: what follows them in the chain of decoding changes nothing.
+/// Floating-point predictions restore the elements directly, so the later decoding steps are the identity.
 fn floats<W: Word>(predictor: Predictor, residual: Vec<W>) -> Result<Coded<W>> {
     let header = header::<W>(&predictor, None, &Values::Raw, None)?;
     Ok(Coded { header, residual, form: predictor.form(&Values::<W>::Raw) })

@@ -1,20 +1,20 @@
-//! Floats predicted from a few floats before them, in float64 arithmetic whose order is fixed: no reader may add
-//! otherwise, nor fuse a product with a sum.
+//! Floats predicted from a few preceding floats, in float64 arithmetic with a fixed order: readers must not reorder the
+//! sums or fuse a product with a sum.
 
 use std::ops::Range;
 
 use super::differences::MAX_STEPS;
 use crate::codecs::word::Word;
 
-/// One neighbour: how far back it is along each axis (negative is ahead, on an earlier row), and its weight.
+/// One neighbour: its distance back along each axis (negative is ahead, on an earlier row), and its weight.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     pub back: Vec<i64>,
     pub weight: f64,
 }
 
-/// Where all terms' neighbours exist they are used; elsewhere Lorenzo's stencil over `axes`, without the axes along which
-/// nothing is behind. Without terms it is used everywhere.
+/// The terms apply where all their neighbours exist; elsewhere Lorenzo's stencil over `axes` applies, without the axes
+/// along which there is no predecessor. Without terms Lorenzo's stencil applies everywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stencil {
     pub axes: Vec<usize>,
@@ -23,10 +23,10 @@ pub(super) struct Stencil {
 
 pub(super) const MAX_TERMS: usize = 32;
 
-/// A weight, and how many elements back in memory.
+/// Distance back in memory in elements, and weight.
 type Tap = (usize, f64);
 
-/// What predicts a part of a row: taps in earlier rows first, then those in the row itself.
+/// The stencil of a part of a row: taps in earlier rows first, then taps in the row itself.
 struct Part {
     columns: Range<usize>,
     far: Vec<Tap>,
@@ -34,7 +34,7 @@ struct Part {
 }
 
 impl Stencil {
-    /// Whether each term looks at an element that comes earlier in memory.
+    /// Whether each term refers to an element that precedes in memory.
     pub fn is_causal(&self, shape: &[u64]) -> bool {
         let causal = |t: &Term| t.back.iter().find(|b| **b != 0).is_some_and(|b| *b > 0) && t.back.len() == shape.len();
         self.terms.len() <= MAX_TERMS
@@ -44,8 +44,8 @@ impl Stencil {
             && self.axes.is_sorted_by(|a, b| a < b)
     }
 
-    /// Calls `visit` with each element in memory order, its prediction (in sortable bits) and its place; what it returns
-    /// takes the element's place.
+    /// Calls `visit` with each element in memory order, its prediction (in sortable bits) and its index; the result
+    /// replaces the element.
     pub fn walk<W: Word>(&self, values: &mut [W], shape: &[u64], mut visit: impl FnMut(W, W, usize) -> W) {
         let columns = shape.last().map_or(1, |n| *n as usize);
         let mut sums = vec![0.0; columns];
@@ -63,7 +63,7 @@ impl Stencil {
         }
     }
 
-    /// The parts of the row that begins at element `start`.
+    /// Divides the row that begins at element `start` into parts.
     fn parts(&self, start: usize, columns: usize, shape: &[u64]) -> Vec<Part> {
         let strides = strides(shape);
         let outer = shape.len().saturating_sub(1);
@@ -118,13 +118,13 @@ pub(super) fn strides(shape: &[u64]) -> Vec<usize> {
     (0..shape.len()).map(|a| shape[a + 1..].iter().product::<u64>() as usize).collect()
 }
 
-/// A prediction as an integer; one that is no number is zero.
+/// A prediction as an integer; zero for NaN.
 #[inline(always)]
 pub(super) fn rounded<W: Word>(prediction: f64) -> W {
     W::from_f64(if prediction.is_finite() { prediction } else { 0.0 }).sortable()
 }
 
-/// Elements from `first` to the end: each is `sums` plus the previous element in the row.
+/// Elements from `first` to the end, each predicted as `sums` plus the previous element in the row.
 #[inline(always)]
 fn along_row<W: Word>(
     values: &mut [W],
@@ -155,7 +155,7 @@ fn along_row<W: Word>(
     }
 }
 
-/// Elements to residuals.
+/// Converts elements to residuals.
 pub(super) fn forward<W: Word>(stencil: &Stencil, raw: &[W], shape: &[u64]) -> Vec<W> {
     let mut residual = vec![W::default(); raw.len()];
     let mut values = raw.to_vec();
@@ -166,7 +166,7 @@ pub(super) fn forward<W: Word>(stencil: &Stencil, raw: &[W], shape: &[u64]) -> V
     residual
 }
 
-/// Residuals to elements, in place.
+/// Converts residuals to elements, in place.
 pub(super) fn inverse<W: Word>(stencil: &Stencil, words: &mut [W], shape: &[u64], folded: bool) {
     match folded {
         true => stencil.walk(words, shape, |w, prediction, _| prediction.add(w.unfold()).bits()),

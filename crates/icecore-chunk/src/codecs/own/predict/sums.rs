@@ -1,20 +1,20 @@
-//! Differences back to elements: sums along axes. Everything is done while a row, then a plane, is still in a cache.
+//! Differences back to elements: sums along axes, done while a row, then a plane, is in a cache.
 
 use super::differences::{Kind, Step, extent};
 use crate::codecs::prefix_sum;
 use crate::codecs::word::Word;
 
-/// Words that are unfolded, summed and finished together: they stay in the first cache.
+/// Words that are unfolded, summed and finished together: they stay in the first-level cache.
 const PIECE: usize = 1024;
-/// Rows shorter than this are not worth the way through them: such steps go over everything on their own.
+/// Minimum length of a row for row-wise processing; shorter steps are separate passes over all words.
 const NEAR: usize = 16;
 
-/// What happens to each word, beside the sums.
+/// Conversions of each word before and after the sums.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
-    /// Words come folded.
+    /// The words are folded.
     pub folded: bool,
-    /// Sums are sortable bits, and become the bits themselves.
+    /// The sums are sortable bits and are converted to the float's bits.
     pub sortable: bool,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn inverse<W: Word>(kind: Kind, words: &mut [W], shape: &[u64], steps
     inverse_plain(kind, words, shape, steps, ends);
 }
 
-/// The same loops, for twice as wide registers.
+/// The same loops, compiled for AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn inverse_avx2<W: Word>(kind: Kind, words: &mut [W], shape: &[u64], steps: &[Step], ends: Ends) {
@@ -43,18 +43,19 @@ fn inverse_plain<W: Word>(kind: Kind, words: &mut [W], shape: &[u64], steps: &[S
     }
 }
 
-/// A step that is taken row after row: where the rows are in the run through its axis.
+/// State of a step between rows: the position of the current row in the run through the step's axis.
 struct Level {
     block: usize,
     apart: usize,
     within: usize,
-    /// Words of the present slab that are summed along the axes behind: slabs are `apart` words, the last may be shorter.
+    /// Words of the current slab that are summed along the inner axes: slabs are `apart` words, the last may be
+    /// shorter.
     slab: usize,
 }
 
 #[inline(always)]
 fn sums<W: Word, const XOR: bool>(words: &mut [W], shape: &[u64], steps: &[Step], mut ends: Ends) {
-    // The steps commute: those that don't fit the way through rows come first.
+    // The steps commute: those that row-wise processing does not support come first.
     let (mut levels, mut scan, mut others, mut row) = (Vec::new(), false, Vec::new(), words.len());
     let mut sorted: Vec<Step> = steps.to_vec();
     sorted.sort_by_key(|step| std::cmp::Reverse(step.axis));
@@ -68,7 +69,7 @@ fn sums<W: Word, const XOR: bool>(words: &mut [W], shape: &[u64], steps: &[Step]
             1 if block >= NEAR && !again => (scan, row) = (true, block),
             apart if inner < NEAR || again => others.push((block, apart)),
             apart => {
-                // No sum within a row: the row follows the innermost step.
+                // Without a step within rows, the row length follows the innermost step.
                 row = row.min(inner);
                 levels.push(Level { block, apart, within: 0, slab: 0 });
             }
@@ -87,7 +88,7 @@ fn sums<W: Word, const XOR: bool>(words: &mut [W], shape: &[u64], steps: &[Step]
     }
 }
 
-/// After a row: adds to each slab that it completes the slab before.
+/// After a row: adds the previous slab to each slab that the row completes.
 #[inline(always)]
 fn climb<W: Word, const XOR: bool>(words: &mut [W], row: usize, levels: &mut [Level], sortable: bool) {
     let top = levels.len();
@@ -114,7 +115,7 @@ fn climb<W: Word, const XOR: bool>(words: &mut [W], row: usize, levels: &mut [Le
     }
 }
 
-/// A row by itself: unfolded, summed where the step is to the next word, finished where nothing follows.
+/// Processes one row: unfolds it, sums it if a step has distance 1, and finishes it if no further step follows.
 #[inline(always)]
 fn each_row<W: Word, const XOR: bool>(row: &mut [W], scan: bool, ends: Ends) {
     let mut sum = W::default();
@@ -131,7 +132,7 @@ fn each_row<W: Word, const XOR: bool>(row: &mut [W], scan: bool, ends: Ends) {
     }
 }
 
-/// Running sums from `sum` on; the last of them.
+/// Running sums from `sum` on; returns the last one.
 #[inline(always)]
 fn add_up<W: Word, const XOR: bool>(words: &mut [W], mut sum: W) -> W {
     if !XOR {
@@ -149,7 +150,7 @@ fn plus<W: Word, const XOR: bool>(a: W, b: W) -> W {
     if XOR { a.xor(b) } else { a.add(b) }
 }
 
-/// Adds `done` to `next`; with `finish`, `done` is needed no more.
+/// Adds `done` to `next`; with `finish`, `done` is complete and is converted.
 #[inline(always)]
 fn join<W: Word, const XOR: bool>(done: &mut [W], next: &mut [W], finish: bool) {
     if !finish {
@@ -163,7 +164,7 @@ fn join<W: Word, const XOR: bool>(done: &mut [W], next: &mut [W], finish: bool) 
     rest.iter_mut().for_each(|w| *w = w.bits());
 }
 
-/// One step over all words.
+/// One step as a separate pass over all words.
 #[inline(always)]
 fn alone<W: Word, const XOR: bool>(words: &mut [W], block: usize, apart: usize) {
     for run in words.chunks_mut(block) {
@@ -172,7 +173,7 @@ fn alone<W: Word, const XOR: bool>(words: &mut [W], block: usize, apart: usize) 
             continue;
         }
         if apart < NEAR {
-            // Short strides one by one: slices cost more than they bring.
+            // Short strides element by element: slices would cost more than they save.
             for at in apart..run.len() {
                 run[at] = plus::<W, XOR>(run[at], run[at - apart]);
             }

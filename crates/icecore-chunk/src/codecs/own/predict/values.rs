@@ -7,15 +7,15 @@ use super::side_data::{NAME, Side, put_list};
 use crate::codecs::word::Word;
 use crate::errors::corrupt;
 
-/// How elements become integers.
+/// Representation of elements as integers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Values<W> {
-    /// Floats as integers of the same order; integers as they are.
+    /// Floats as integers of the same order; integers unchanged.
     Sortable,
-    /// The bits as they are.
+    /// The bits unchanged.
     Raw,
     Lattice(Lattice),
-    /// Places in a list of all different values, in ascending order of their sortable bits.
+    /// Ranks in a list of all different values, in ascending order of their sortable bits.
     Rank(Vec<W>),
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Mapped<W> {
     pub exceptions: Vec<usize>,
 }
 
-/// What may be asked for.
+/// Requested representation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Space {
     Raw,
@@ -36,10 +36,10 @@ pub(super) enum Space {
     Rank,
 }
 
-/// Ranks pay only where values come again and again.
+/// Ranks pay only if values recur.
 const LEAST_REPEATS: usize = 4;
 
-/// The chunk in all the ways that `space` allows (none if it does not suit the elements); holes may be anything.
+/// The chunk in all representations of `space` (none if it does not suit the elements); masked elements are arbitrary.
 pub(super) fn map<W: Word>(space: Space, raw: &[W], hole: &[bool], float: bool) -> Vec<Mapped<W>> {
     let plain = |values, words| vec![Mapped { values, words, exceptions: Vec::new() }];
     match space {
@@ -57,7 +57,7 @@ pub(super) fn map<W: Word>(space: Space, raw: &[W], hole: &[bool], float: bool) 
 }
 
 fn rank<W: Word>(raw: &[W], hole: &[bool], float: bool) -> Option<(Vec<W>, Vec<W>)> {
-    // Signed integers need no order of their own here: wrapped differences between ranks cost little.
+    // Signed integers are ranked in unsigned order: wrapped differences between ranks cost little.
     let order = |w: W| if float { w.sortable() } else { w };
     let mut list: Vec<W> = raw.iter().zip(hole).filter(|(_, hole)| !**hole).map(|(w, _)| order(*w)).collect();
     list.sort_unstable();
@@ -106,7 +106,7 @@ impl<W: Word> Values<W> {
         lattice.map(Values::Lattice).ok_or_else(|| corrupt(NAME, "a lattice out of range"))
     }
 
-    /// Integers to the bits of elements, in place. With `float`, listed values are sortable bits.
+    /// Converts integers to the bits of elements, in place. With `float`, listed values are sortable bits.
     pub fn apply(&self, words: &mut [W], float: bool) -> Result<()> {
         match self {
             Values::Raw => {}
@@ -129,7 +129,7 @@ impl<W: Word> Values<W> {
     }
 }
 
-/// Elements that are stored as they are: distances between their places, then their bits.
+/// Elements that are stored unchanged: distances between their positions, then their bits.
 pub(super) fn put_exceptions<W: Word>(out: &mut Vec<u8>, places: &[usize], raw: &[W]) -> Result<()> {
     let mut last = 0;
     let distances: Vec<u64> = places.iter().map(|at| (at - std::mem::replace(&mut last, *at)) as u64).collect();
@@ -137,7 +137,7 @@ pub(super) fn put_exceptions<W: Word>(out: &mut Vec<u8>, places: &[usize], raw: 
     put_list(out, &places.iter().map(|at| raw[*at].to_u64()).collect::<Vec<_>>())
 }
 
-/// Places and bits.
+/// Positions and bits.
 pub(super) fn read_exceptions<W: Word>(side: &mut Side, count: usize) -> Result<Vec<(usize, W)>> {
     let distances = side.list(count)?;
     let bits = side.list(count)?;
