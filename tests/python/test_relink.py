@@ -56,7 +56,7 @@ def test_moved_directory(tmp_path: Path) -> None:
     before = len(icecore.open(repo).log())
     new = tmp_path / "new place"
     old.rename(new)
-    with pytest.raises(icecore.Error, match=r"is no longer there|no file"):
+    with pytest.raises(icecore.Error, match="No such file"):
         icecore.open(repo)["/a/x"][...]
     calls = []
     report = icecore.relink(old, new, repo, progress=lambda *call: calls.append(call))
