@@ -262,3 +262,33 @@ def test_checksum_covers_first_and_last_bytes(tmp_path: Path) -> None:
         changed[at] ^= 1
         (tmp_path / "f").write_bytes(changed)
         assert content_check.checksum_of(str(tmp_path / "f")) != whole
+
+
+def test_directories_whose_names_begin_alike(tmp_path: Path) -> None:
+    repo = tmp_path / "r.icecore"
+    for name in ("run1", "run10"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "x.npy", np.arange(5.0) + len(name))
+        icecore.link(tmp_path / name / "x.npy", repo, group=f"/{name}")
+    (tmp_path / "run1").rename(tmp_path / "run2")
+    report = icecore.relink(tmp_path / "run1", f"{tmp_path}/run2/", repo)
+    assert report.counts == "1 file relinked, 0 missing, 0 differing, 1 unchanged"
+    check_values(repo, {f"/{name}/x": np.arange(5.0) + len(name) for name in ("run1", "run10")})
+    np.testing.assert_array_equal(
+        icecore.open(f"{repo}")["/run10/x"][...], np.load(tmp_path / "run10" / "x.npy")
+    )
+
+
+def test_a_renamed_file_and_a_link_to_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    np.save(tmp_path / "real" / "x 1%.npy", np.arange(5.0))
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    repo = tmp_path / "r.icecore"
+    icecore.link(tmp_path / "link" / "x 1%.npy", repo, group="/")
+    with pytest.raises(icecore.Error, match="links no file in"):
+        icecore.relink(tmp_path / "real", tmp_path / "moved", repo)
+    (tmp_path / "real" / "x 1%.npy").rename(tmp_path / "real" / "y#2.npy")
+    icecore.relink(tmp_path / "link" / "x 1%.npy", tmp_path / "real" / "y#2.npy", repo)
+    (path,) = icecore.open(repo).arrays
+    check_values(repo, {path: np.arange(5.0)})
+    assert not icecore.open(repo).verify(deep=True)
