@@ -17,7 +17,7 @@ LAT = np.linspace(-60, 60, 13)
 
 
 def part(folder: Path, number: int, lat: np.ndarray = LAT, dtype: str = "f8", **extra: float) -> Path:
-    """A file with time, lat (bounds), x (no coordinate), 2-D areas, and ``height`` that is no coordinate."""
+    """A file with coordinates: time, lat and its bounds, area_lon; and with ``height``, which is data."""
     path = folder / f"p{number}.nc"
     with netCDF4.Dataset(path, "w") as file:
         for name, n in (("time", None), ("lat", len(lat)), ("x", 4), ("two", 2)):

@@ -91,7 +91,7 @@ def test_a_malformed_statement_of_a_structure_about_the_table_is_refused(
     tmp_path: Path, statement: str, old: str, new: str
 ) -> None:
     label, _ = in_structure(tmp_path, statement, old, new)
-    with pytest.raises(icecore.Error, match=r"COLS\.FMT is no valid PDS3 label") as raised:
+    with pytest.raises(icecore.Error, match=r"COLS\.FMT .* PDS3 label") as raised:
         icecore.pack(label, into=tmp_path / "r.icecore")
     assert raised.value.kind == "format"
 

@@ -123,7 +123,7 @@ def _entry(path: str, field: Any, values: np.ma.MaskedArray) -> ArrayEntry:
 
 
 def _filled(field: Any, values: np.ma.MaskedArray) -> tuple[np.ndarray, Any]:
-    """The cells as a plain array, and what stands for null in it; None where nothing does."""
+    """Return the cells as a plain array, and its value for null; None without nulls."""
     mask = np.ma.getmaskarray(values)
     kind = values.dtype.kind
     if kind in "OSU":
@@ -152,7 +152,7 @@ def _texts(values: np.ma.MaskedArray, mask: np.ndarray) -> np.ndarray:
 
 
 def _null(field: Any, values: np.ma.MaskedArray, mask: np.ndarray) -> Any:
-    """What stands for null among integers: what the file says, or a number that no cell holds."""
+    """Return the value for null among integers: that of the file, or a number that no cell holds."""
     held = values.data[~mask]
     stated = field.values.null
     if stated is not None and np.ndim(stated) == 0 and not (held == stated).any():

@@ -120,7 +120,7 @@ class FileState:
             self.outside = before + count, first, shown
 
     def of_words(self) -> list[int]:
-        """The columns of numbers and times of which too many cells of the whole file are words, without those
+        """The columns of numbers and times that have too many words in the whole file, without those
         that say that there is no value (NA, -, null): as text, they have values.
         """
         if self.spec is None or self.spec.label:
