@@ -32,6 +32,15 @@ class Array:
     def bound(self, options: dict[str, Any] | None = None) -> float: ...
     def storage(self) -> dict[str, Any]: ...
     def held(self) -> tuple[list[int], npt.NDArray[np.uint64]] | None: ...
+    def links(
+        self,
+    ) -> tuple[
+        list[tuple[str, tuple[int, int, str | None] | None]],
+        npt.NDArray[np.uint32],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint64],
+        npt.NDArray[np.uint64],
+    ]: ...
 
 @final
 class Writer:
@@ -225,7 +234,7 @@ class Table:
     def summarise(
         self, columns: Sequence[int], memory: int, checked: Sequence[tuple[int, int]] = (), start: int = 0
     ) -> list[dict[str, Any]]: ...
-    def digest(self, column: int) -> str: ...
+    def digest(self, column: int, checked: bool = True) -> str: ...
 
 @final
 class Words:

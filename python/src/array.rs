@@ -1,6 +1,6 @@
 //! An array of one snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use icecore::catalog::{Location, Place};
@@ -15,6 +15,17 @@ use crate::read::{self, Item, numpy_dtype};
 
 /// Chunk lengths of a grid, and the flat indexes of some chunks.
 type Chunks<'py> = (Vec<u64>, Bound<'py, PyArray1<u64>>);
+
+/// Size, modification time and ETag of a file when it was linked.
+type Known = (u64, i64, Option<String>);
+/// Linked files; and per chunk the number of its file, its flat index, offset and length.
+type LinkColumns<'py> = (
+    Vec<(String, Option<Known>)>,
+    Bound<'py, PyArray1<u32>>,
+    Bound<'py, PyArray1<u64>>,
+    Bound<'py, PyArray1<u64>>,
+    Bound<'py, PyArray1<u64>>,
+);
 
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct Array {
@@ -103,8 +114,33 @@ impl Array {
         Ok(Some((unit, PyArray1::from_iter(py, there))))
     }
 
-    /// Storage of the array: counts of references by kind, bytes stored, and each linked file with its chunks and
-    /// bytes.
+    /// The references to linked files as columns: URLs with the size, modification time (ns; -1: unknown) and ETag that each
+    /// had when it was linked (None where that was not recorded), and for each linked chunk the number of its URL, its flat
+    /// index, offset and length.
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<LinkColumns<'py>> {
+        let table = py.detach(|| self.view.table().map(Arc::clone)).or_raise()?;
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        let mut files: Vec<(String, Option<Known>)> = Vec::new();
+        let [mut chunks, mut offsets, mut lengths] = [const { Vec::<u64>::new() }; 3];
+        let mut ids: Vec<u32> = Vec::new();
+        for (flat, place) in table.iter() {
+            let Place::Range { object, offset, length } = place else { continue };
+            let Some(Location::Link(url)) = table.objects.get(object as usize).map(|o| &o.location) else { continue };
+            let id = *numbers.entry(url).or_insert_with(|| {
+                let known = self.view.snapshot().source_identity(url).map(|was| (was.size, was.mtime_ns, was.etag));
+                files.push((url.clone(), known));
+                files.len() as u32 - 1
+            });
+            ids.push(id);
+            chunks.push(flat);
+            offsets.push(offset);
+            lengths.push(length);
+        }
+        let [chunks, offsets, lengths] = [chunks, offsets, lengths].map(|column| PyArray1::from_vec(py, column));
+        Ok((files, PyArray1::from_vec(py, ids), chunks, offsets, lengths))
+    }
+
+    /// Where the bytes are: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =
             py.detach(|| Ok((Arc::clone(self.view.table()?), self.view.meta().grid.len()?))).or_raise()?;

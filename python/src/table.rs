@@ -105,10 +105,12 @@ impl Table {
         Ok(list)
     }
 
-    /// Digest that a valid summary of the column must have; its linked files must be unchanged.
-    fn digest(&self, py: Python<'_>, column: usize) -> PyResult<String> {
+    /// Digest that a valid summary of the column must have; its linked files must be unchanged, unless they are not `checked`.
+    #[pyo3(signature = (column, checked=true))]
+    fn digest(&self, py: Python<'_>, column: usize, checked: bool) -> PyResult<String> {
         let Some(column) = self.table.columns().get(column) else { return Ok(String::new()) };
-        let digest = py.detach(|| scan::check_sources(column).and_then(|()| scan::digest(column))).or_raise()?;
+        let sources = |column| if checked { scan::check_sources(column) } else { Ok(()) };
+        let digest = py.detach(|| sources(column).and_then(|()| scan::digest(column))).or_raise()?;
         Ok(format!("{digest:016x}"))
     }
 }

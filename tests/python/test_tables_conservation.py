@@ -195,3 +195,35 @@ def test_texts_of_fixed_fields_have_no_padding(tmp_path: Path, align: str) -> No
     text = "".join(f"{i / 4:7.2f} {word:{align}9} {i:5d}\n" for i, word in enumerate(words))
     found, notes = values(tmp_path, text)
     assert list(found.values())[1] == [word.encode() for word in words] and notes == []
+
+
+@pytest.mark.parametrize("count", [8, 9, 200])
+@pytest.mark.parametrize("first", [2, 1_100, 60_000])
+def test_a_column_with_more_words_than_slips_is_text(tmp_path: Path, count: int, first: int) -> None:
+    """Before and behind the sample and the first block of text; up to 8 words are nulls with a note."""
+    rows = 70_000 if first > 50_000 else 3_000
+    cells = [f"w{i % 5}" if first <= i < first + count else str(i % 90) for i in range(rows)]
+    pad = "p" * 90 if first > 50_000 else ""
+    found, notes = values(
+        tmp_path, "a,state\n" + "".join(f"{i}{pad},{c}\n" for i, c in enumerate(cells)), "t.csv"
+    )
+    if count > 8:
+        assert [cell.decode() for cell in found["state"]] == cells
+        assert notes == []
+    else:
+        assert [c for i, c in enumerate(found["state"]) if not first <= i < first + count] == [
+            int(c) for i, c in enumerate(cells) if not first <= i < first + count
+        ]
+        assert notes == [
+            f"{count} cells of column state kept as text, no values: 'w{first % 5}' (line {first + 2:,})"
+        ]
+
+
+@pytest.mark.parametrize(
+    "marker", ["NA", "N/A", "n/a", "-", "--", "---", "nan", "NaN", "null", "NULL", "None", ""]
+)
+def test_cells_that_say_that_there_is_no_value_are_nulls_however_many(tmp_path: Path, marker: str) -> None:
+    cells = [marker if i % 7 == 3 else f"{i / 4}" for i in range(3_000)]
+    text = "a,x\n" + "".join(f"{i},{c}\n" for i, c in enumerate(cells))
+    found, _ = values(tmp_path, text, "t.csv")
+    assert [None if x != x else x for x in found["x"]] == [None if c == marker else float(c) for c in cells]

@@ -48,6 +48,54 @@ def test_a_malformed_statement_that_no_table_depends_on_is_left_out_with_a_note(
     assert [note.message for note in report.notes if "malformed statement in line" in note.message]
 
 
+def in_structure(
+    tmp_path: Path, statement: str, old: str = "", new: str = ""
+) -> tuple[Path, dict[str, object]]:
+    """A label that takes its columns from a file with ``statement`` before them."""
+    label, _, values = labelled(tmp_path, 50)
+    text = label.read_bytes().decode()
+    start, end = (
+        text.index("  OBJECT = COLUMN"),
+        text.rindex("END_OBJECT = COLUMN") + len("END_OBJECT = COLUMN"),
+    )
+    columns = text[start:end]
+    assert old in columns
+    structure = f"{statement}\r\n{columns.replace(old, new, 1) if old else columns}\r\n"
+    (tmp_path / "COLS.FMT").write_text(structure, newline="")
+    label.write_text(f'{text[:start]}  ^STRUCTURE = "COLS.FMT"{text[end:]}', newline="")
+    return label, values
+
+
+@pytest.mark.parametrize("statement", MALFORMED)
+def test_a_malformed_statement_of_a_structure_is_left_out_with_a_note(tmp_path: Path, statement: str) -> None:
+    label, values = in_structure(tmp_path, statement)
+    report = icecore.pack(label, into=tmp_path / "r.icecore", group="/t")
+    table = icecore.open(tmp_path / "r.icecore").table("/t")
+    assert {name: column[...].tolist() for name, column in table.columns.items()} == {
+        name: column.tolist() for name, column in values.items()
+    }
+    assert [note.message for note in report.notes if "COLS.FMT: malformed statement in line" in note.message]
+
+
+@pytest.mark.parametrize(
+    ("statement", "old", "new"),
+    [
+        ("", "START_BYTE = 10", "START_BYTE = = 10"),
+        ("", "BYTES = 6", "BYTES = = 6"),
+        ("", "OBJECT = COLUMN", "OBJECT = = COLUMN"),
+        ("ROW_BYTES = = 26", "", ""),
+        ("ROWS 50", "", ""),
+    ],
+)
+def test_a_malformed_statement_of_a_structure_about_the_table_is_refused(
+    tmp_path: Path, statement: str, old: str, new: str
+) -> None:
+    label, _ = in_structure(tmp_path, statement, old, new)
+    with pytest.raises(icecore.Error, match=r"COLS\.FMT .* PDS3 label") as raised:
+        icecore.pack(label, into=tmp_path / "r.icecore")
+    assert raised.value.kind == "format"
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

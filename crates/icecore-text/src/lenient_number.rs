@@ -41,7 +41,9 @@ impl Loose {
 /// Spellings of infinity: pandas, R and C, Microsoft's C.
 const INFINITE: [&[u8]; 3] = [b"inf", b"infinity", b"1.#inf"];
 
-/// Markers of missing values, in lower case: those of pandas, R, C and SQL.
+/// A cell of only one of these has no value: dashes and dots of printed tables, stars of numbers that Fortran had no room for.
+const RUNS: [u8; 4] = [b'-', b'.', b'*', b'?'];
+/// What stands where there is no value, in lower case: what pandas, R, C and SQL write. Also runs of one of [`RUNS`].
 const MARKERS: [&[u8]; 15] = [
     b"\\n",
     b"na",
@@ -63,7 +65,8 @@ const MARKERS: [&[u8]; 15] = [
 /// Whether a cell is a marker of a missing value.
 pub(crate) fn is_marker(text: &[u8]) -> bool {
     let text = text.trim_ascii();
-    MARKERS.iter().any(|marker| marker.eq_ignore_ascii_case(text))
+    let is_run = text.first().is_some_and(|first| RUNS.contains(first) && text.iter().all(|byte| byte == first));
+    is_run || MARKERS.iter().any(|marker| marker.eq_ignore_ascii_case(text))
 }
 
 /// Parses a number with spaces around it: `12`, `-0.5`, `.5`, `+1.`, `1.5E-03`, `1D5`, `-inf`. `None` for anything

@@ -62,6 +62,14 @@ Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="PATTERN", help="Skip these arrays; may be repeated."),
 ]
+CoordTolerance = Annotated[
+    float | None,
+    typer.Option(
+        "--coord-tolerance",
+        metavar="T",
+        help="With --concat: accept coordinates that differ by up to T, in their units; default: 0.",
+    ),
+]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="List every array instead of a summary by group.")
 ]

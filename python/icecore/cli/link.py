@@ -10,6 +10,7 @@ from icecore.cli.batch import (
     AllowMissing,
     Append,
     Concat,
+    CoordTolerance,
     DryRun,
     Exclude,
     Group,
@@ -38,6 +39,7 @@ def link(
     allow_missing: AllowMissing = False,
     variables: Variables = None,
     exclude: Exclude = None,
+    coord_tolerance: CoordTolerance = None,
     dry_run: DryRun = False,
     allow_links: AllowLinks = None,
     summaries: Annotated[
@@ -71,6 +73,7 @@ def link(
             skip_existing=skip_existing,
             keep_going=keep_going,
             allow_missing=allow_missing,
+            coord_tolerance=coord_tolerance,
             dry_run=dry_run,
             allow_links=allow_links,
             summaries=summaries,

@@ -12,6 +12,7 @@ from icecore.cli.batch import (
     AllowMissing,
     Append,
     Concat,
+    CoordTolerance,
     DryRun,
     Exclude,
     Group,
@@ -101,6 +102,7 @@ def pack(
     allow_missing: AllowMissing = False,
     variables: Variables = None,
     exclude: Exclude = None,
+    coord_tolerance: CoordTolerance = None,
     dry_run: DryRun = False,
     no_restore: Annotated[
         bool,
@@ -158,6 +160,7 @@ def pack(
         "summaries": summaries,
         "variables": variables,
         "exclude": exclude,
+        "coord_tolerance": coord_tolerance,
         "storage": settings(storage),
     }
     if follow is not None:

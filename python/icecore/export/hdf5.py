@@ -15,7 +15,7 @@ from icecore.filesystem.atomic_output import room
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import companions
 from icecore.repository.selection import kept_axes
-from icecore.repository.typed_attributes import fill, typed
+from icecore.repository.typed_attributes import marker, typed
 
 #: bytes of a file besides its data, with attributes and small coordinates
 _OVERHEAD = 1 << 16
@@ -96,12 +96,12 @@ def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf
     data, extra = _storable(source, data, netcdf)
     kwargs: dict[str, Any] = {"dtype": h5py.string_dtype()} if data.dtype.kind == "O" else {}
     if "_FillValue" in attrs:
-        value = fill(attrs["_FillValue"], source.dtype)
+        value = marker(source._node, "_FillValue", attrs["_FillValue"], source.dtype)
         if isinstance(value, source.dtype.type) and data.dtype.kind in "iufb":
             kwargs["fillvalue"] = value
             attrs["_FillValue"] = np.array([value], data.dtype)
-        elif source.dtype.kind not in "iub":  # a number that is none of the array's stays what it was
-            attrs["_FillValue"] = value
+        elif isinstance(value, np.generic) or source.dtype.kind not in "iub":
+            attrs["_FillValue"] = value  # of another type than the array's it stays what it was
     try:
         dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
     except TypeError as error:

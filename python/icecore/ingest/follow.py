@@ -115,7 +115,7 @@ class Follower:
             Error: ``not-found`` where there is no folder; ``invalid``, ``codec``, ``format`` for options that
                 no file could be packed with.
         """
-        PackOptions((), into, **options).check()
+        PackOptions((), into, concat=concat, **options).check()
         self._folder = address.local(folder)
         if not str(folder) or not self._folder.is_dir():
             raise errors.make(

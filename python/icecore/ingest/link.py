@@ -38,6 +38,7 @@ def link(
     allow_missing: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
+    coord_tolerance: float | None = None,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -66,6 +67,8 @@ def link(
         variables: shell patterns of the arrays to link, matched against names, or against paths if the
             pattern has a slash. Coordinates of their dimensions are included.
         exclude: shell patterns of arrays to skip.
+        coord_tolerance: largest accepted difference, in their units, of coordinates without the dimension
+            ``concat``; the first file's values are used. By default they must be equal.
         message: the commit message.
         storage: credentials of the repository's object store.
         progress: called with (path, finished bytes, total bytes) while data is copied.
@@ -116,6 +119,7 @@ def _write(writer: Writer, plan: LinkPlan, report: Report) -> None:
     write_groups(writer, plan.assembly, options.replace)
     linked = [each.step.entry for each in plan.steps if each.how != "copied"]
     write_references.allow(writer, linked, options.allow_links)
+    write_references.record_checksums(linked)
     failures = ArrayFailures(writer, [each.step for each in plan.steps], options.keep_going)
     with keep_open():
         write_links(writer, plan, options.progress, failures)

@@ -81,7 +81,14 @@ def plan(options: LinkOptions, sources: Sources, base: Repo | None) -> LinkPlan:
     Raises:
         DamagedSource: a file of several joined ones is damaged.
     """
-    assembly = assemble(sources.indexed, options.group, options.concat, base, options.existing)
+    assembly = assemble(
+        sources.indexed,
+        options.group,
+        options.concat,
+        base,
+        options.existing,
+        tolerance=options.coord_tolerance,
+    )
     steps = [link_step(step) for step in assembly.steps]
     notes = [*sources.notes, *source_notes(sources.indexed), *assembly.notes]
     notes += write_references.unreadable(options.into, [each.step.entry for each in steps])

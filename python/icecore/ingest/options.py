@@ -14,6 +14,7 @@ from icecore.display import text
 from icecore.layout import layout
 from icecore.layout.access_pattern import EXAMPLE, Pattern, parse
 from icecore.layout.access_pattern import Spec as Access
+from icecore.sources.mapping import coordinate_tolerance
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -67,6 +68,7 @@ class IngestOptions:
     dry_run: bool = False
     summaries: bool = False
     allow_missing: bool = False
+    coord_tolerance: float | None = None
     message: str | None = None
     storage: Mapping[str, str] | None = None
     progress: ProgressCall | None = None
@@ -88,6 +90,7 @@ class IngestOptions:
             Error: ``invalid``.
         """
         self.existing.check(self.concat)
+        coordinate_tolerance.check(self.coord_tolerance, self.concat)
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def pack(
     dry_run: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
+    coord_tolerance: float | None = None,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
@@ -108,6 +109,8 @@ def pack(
         variables: shell patterns of the arrays to pack, matched against names, or against paths if the
             pattern has a slash. Coordinates of their dimensions are included.
         exclude: shell patterns of arrays to skip.
+        coord_tolerance: largest accepted difference, in their units, of coordinates without the dimension
+            ``concat``; the first file's values are used. By default they must be equal.
         message: the commit message.
         storage: credentials of the repository's object store.
         progress: called with (path, finished bytes, total bytes).

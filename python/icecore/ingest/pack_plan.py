@@ -122,7 +122,15 @@ def plan(options: PackOptions, sources: Sources, base: Repo | None) -> PackPlan:
     choice = StorageChoice.of(options, len(sources.indexed))
     tables = plan_tables(sources.indexed, options.group, options.concat, base, options.existing)
     arrays = [source for source in sources.indexed if not source.arrays.tables]
-    assembly = assemble(arrays, options.group, options.concat, base, options.existing, unpack=True)
+    assembly = assemble(
+        arrays,
+        options.group,
+        options.concat,
+        base,
+        options.existing,
+        unpack=True,
+        tolerance=options.coord_tolerance,
+    )
     assembly.failures += tables.failures
     if assembly.steps:
         _check_shapes(options, assembly)

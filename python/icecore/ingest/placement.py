@@ -88,6 +88,7 @@ def assemble(
     repo: Repo | None,
     existing: Existing,
     unpack: bool = False,
+    tolerance: float | None = None,
 ) -> Assembly:
     """Give every array of every source its path, join along ``concat`` where one is named, and compare with
     what exists.
@@ -102,6 +103,7 @@ def assemble(
         repo: the repository, or None where it is yet to be made.
         existing: what to do about arrays that exist.
         unpack: join numbers of several scales as the floats that they stand for.
+        tolerance: accepted difference of coordinates, in their units.
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
@@ -117,11 +119,11 @@ def assemble(
         try:
             if existing.append:
                 maps.insert(0, _stored(maps, root, repo, concat))
-            joined = join(maps, concat, unpack)
+            joined = join(maps, concat, unpack, tolerance)
             result.notes = [
                 Failure(address.join(root, note.path), note.kind, note.message)
                 for note in joined.dropped
-                if note.kind in ("unpacked", "calendar")
+                if note.kind in ("unpacked", "calendar", "tolerance")
             ]
             result.notes += _out_of_order(maps, joined, root, concat, repo if existing.append else None)
             _place(result, sources[0].name, joined, root, nodes, existing, concat)

@@ -11,6 +11,7 @@ import numpy as np
 from icecore.repository import address
 from icecore.repository.repo import Repo
 from icecore.sources.failure import Failure
+from icecore.sources.files.content_check import checksums
 from icecore.sources.mapping.array_map import ArrayEntry, Links
 from icecore.writing.writer import Writer
 
@@ -39,10 +40,27 @@ def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str]
     if prefixes is not None:
         folders = {address.prefix(prefix) for prefix in prefixes}
     else:
-        urls = {url for entry in entries if entry.links is not None for url in entry.links.urls}
-        folders = {url.rsplit("/", 1)[0] for url in urls}
+        folders = _folders(url for entry in entries if entry.links is not None for url in entry.links.urls)
     for folder in sorted(folders):
         writer._native.allow_container(address.prefix(folder))
+
+
+def allow_urls(writer: Writer, urls: Iterable[str]) -> None:
+    """Let the repository read from the directories of these files."""
+    for folder in sorted(_folders(urls)):
+        writer._native.allow_container(address.prefix(folder))
+
+
+def record_checksums(entries: Iterable[ArrayEntry]) -> None:
+    """Record checksums of linked local files in their entries, so that ``relink`` recognizes copies."""
+    links = [entry.links for entry in entries if entry.links is not None]
+    known = checksums(url for each in links for url in each.urls)
+    for each in links:
+        each.etags = [known.get(url, etag) for url, etag in zip(each.urls, each.etags, strict=True)]
+
+
+def _folders(urls: Iterable[str]) -> set[str]:
+    return {url.rsplit("/", 1)[0] for url in urls}
 
 
 def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry]) -> list[Failure]:

@@ -25,7 +25,7 @@ from icecore.repository.group import Group
 from icecore.repository.open import open as open_repo
 from icecore.repository.precision import precision
 from icecore.repository.repo import Repo
-from icecore.repository.typed_attributes import fill, typed
+from icecore.repository.typed_attributes import marker, typed
 
 #: the units of latitudes and longitudes
 _DEGREES = re.compile("degrees?_?(north|east|N|E)")
@@ -216,7 +216,7 @@ class _Store(AbstractDataStore):
         dims = self._names[name]
         attrs = typed(array._node)
         if "_FillValue" in attrs:
-            attrs["_FillValue"] = fill(attrs["_FillValue"], array.dtype)
+            attrs["_FillValue"] = marker(array._node, "_FillValue", attrs["_FillValue"], array.dtype)
         for value in array._node.ours.get("enum", ()):
             attrs.pop(value, None)  # what the source says in its type, and xarray's netCDF backends don't
         unit = array._native.shards or array._native.chunks

@@ -66,6 +66,17 @@ def attribute_type(value: Any) -> str | None:
     return str(dtype.str)
 
 
+def marker_type(name: str, value: Any, dtype: np.dtype) -> str | None:
+    """Return the NumPy dtype of ``_FillValue`` or ``missing_value`` if it is another than the array's.
+
+    It decides which elements are missing: 1e20 as float64 equals no float32.
+    """
+    given = getattr(value, "dtype", None)
+    if name not in ("_FillValue", "missing_value") or given is None or given.kind not in "iuf":
+        return None
+    return None if given == dtype.newbyteorder("=") or given == dtype else str(given.str)
+
+
 def nonfinite(attrs: Mapping[str, Any]) -> dict[str, str]:
     """Return name → dtype for attributes that JSON has no numbers for: NaN, infinities, complex numbers."""
     types = {}
@@ -99,6 +110,8 @@ def fill_attribute(value: Any, dtype: np.dtype) -> Any:
     """
     try:
         item = np.asarray(value).reshape(-1)[0]
+        if dtype.kind == "f" and isinstance(item, (str, bytes)):
+            return None  # xarray compares floats with no text
         if dtype.kind == "b":
             return bool(item)
         if dtype.kind in "iu":

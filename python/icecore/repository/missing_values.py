@@ -25,9 +25,12 @@ def nulls(array: Array) -> list[bytes]:
         return found
     attrs = array.attrs
     wraps = "_Unsigned" in attrs and array.dtype.kind in "iu"
-    for value in (attrs[key] for key in _NULLS if key in attrs):
+    for key, value in ((key, attrs[key]) for key in _NULLS if key in attrs):
         for item in value if isinstance(value, (list, tuple)) else [value]:
-            element = _element(typed_attributes.fill(item, array.dtype), array.dtype, wraps)
+            if key == _NULLS[1] and array.dtype.kind == "f" and isinstance(item, str):
+                continue  # text is no number
+            mark = typed_attributes.marker(array._node, key, item, array.dtype)
+            element = _element(mark, array.dtype, wraps)
             if element is not None and element not in found:
                 found.append(element)
     return found
@@ -51,8 +54,8 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
 
 
 def _element(value: Any, dtype: np.dtype[Any], wraps: bool) -> bytes | None:
-    """Return a value as an element of ``dtype``; None if the dtype can't hold it, as 1e20 in int16 (xarray
-    agrees). ``wraps``: ``_Unsigned`` is set, so -1 means 255.
+    """Return a value as an element of ``dtype``; None if no element equals it, as 1e20 in int16, or float64
+    1e20 in float32 (docs/design/0052). ``wraps``: ``_Unsigned`` is set, so -1 means 255.
     """
     if dtype.kind == "O":
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None
@@ -62,7 +65,10 @@ def _element(value: Any, dtype: np.dtype[Any], wraps: bool) -> bytes | None:
             return given.astype(dtype).tobytes() if given.shape == () else None
         if dtype.kind in "iub" and not isinstance(typed_attributes.exact(value, dtype), dtype.type):
             return None
-        made = np.array(value, dtype)
+        with np.errstate(over="ignore"):
+            made = np.array(value, dtype)
+        if dtype.kind == "f" and isinstance(value, np.generic) and made != value == value:
+            return None
     except (TypeError, ValueError, OverflowError):
         return None
     return made.tobytes() if made.shape == () else None

@@ -124,6 +124,20 @@ def fill(value: Any, dtype: np.dtype[Any]) -> Any:
         return value
 
 
+def marker(node: Node, name: str, value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return one value of ``_FillValue`` or ``missing_value`` in the dtype it had in the source.
+
+    Without a recorded dtype it is a value of the array's ``dtype``, as :func:`fill` decodes it.
+    """
+    kind = node.ours.get("attr_types", {}).get(name)
+    if kind is None:
+        return fill(value, dtype)
+    try:
+        return np.dtype(kind).type(_double(value) if isinstance(value, str) else value)
+    except (TypeError, ValueError, OverflowError, struct.error):
+        return fill(value, dtype)
+
+
 def exact(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number as an integer of ``dtype``, or itself where it is none of its integers: 1e20, 0.5, or -1 where
     there are no negative ones.

@@ -56,7 +56,7 @@ _DIRECTORY, _EMPTY = 1 << 16, 32
 _FEW = 500
 #: package → the extra that brings it
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
-_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "gw"}
+_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
 _EXTRAS |= {"awkward": "root", "uproot": "root"}
 #: modules whose sources may lack what others have
 _WITH_MISSING = ("icecore.sources.root",)
@@ -135,6 +135,14 @@ def _is_frames(source: ByteSource, start: bytes) -> bool:
     return start.startswith(GWF) and not is_remote(source.identity.url)
 
 
+def _is_votable(source: ByteSource, start: bytes) -> bool:
+    if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return False
+    from icecore.sources.votable import matches
+
+    return matches(source, start)
+
+
 def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
     return lambda _source, start: start.startswith(signatures)
 
@@ -149,6 +157,7 @@ FORMATS = [
     Format("ROOT", _starts(ROOT), "icecore.sources.root"),
     # Behind those: its signature may lie anywhere behind a user block.
     Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),
+    Format("a VOTable", _is_votable, "icecore.sources.votable"),
     Format(
         "table (PDS3, PDS4, CSV, also zipped)",
         _is_table,

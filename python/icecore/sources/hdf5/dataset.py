@@ -12,7 +12,7 @@ import numpy as np
 from h5py import Dataset, h5d
 
 from icecore import errors
-from icecore.repository.json_attributes import attribute_type, fill_attribute, text_fill, to_json
+from icecore.repository.json_attributes import attribute_type, fill_attribute, marker_type, text_fill, to_json
 from icecore.repository.structured_dtypes import subarrays
 from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json
 from icecore.sources.files.identity import Identity
@@ -132,7 +132,10 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
                     what = "_FillValue is kept as the array's fill value only"
                     notes.append(Note(raw.path, "attribute", what))
                 continue
-        elif kind := attribute_type(value):
+            kind = marker_type(name, told, raw.plan.dtype)
+        else:
+            kind = attribute_type(value) or marker_type(name, value, raw.plan.dtype)
+        if kind is not None:
             types[name] = kind
         attrs[name] = to_json(value)
     for name, value in raw.plan.attrs.items():

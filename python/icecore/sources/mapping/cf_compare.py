@@ -57,7 +57,7 @@ SCALE = ("scale_factor", "add_offset")
 PACKED = (*SCALE, "_FillValue", "missing_value", "_Unsigned", *LIMITS)
 # What the bounds of cells take over from the variable that names them, where they don't say it (CF, 7.1).
 _INHERITED = ("units", "calendar")
-_BOUNDS = ("bounds", "climatology")
+BOUNDS = ("bounds", "climatology")
 # Calendars that have two names in CF.
 _CALENDARS = {None: "standard", "": "standard", "gregorian": "standard", "365_day": "noleap"}
 _CALENDARS |= {"366_day": "all_leap"}
@@ -130,9 +130,9 @@ def sourced(maps: list[ArrayMap]) -> list[dict[str, Sourced]]:
     parents: dict[str, str] = {}
     for each in maps:
         for path, entry in each.arrays.items():
-            for child in (entry.attrs.get(name) for name in _BOUNDS):
+            for child in (entry.attrs.get(name) for name in BOUNDS):
                 if isinstance(child, str):
-                    parents.setdefault(_beside(path, child, each), path)
+                    parents.setdefault(beside(path, child, each), path)
     result = []
     for each in maps:
         members = {}
@@ -259,7 +259,7 @@ def _encoding(name: str) -> str:
         return name
 
 
-def _beside(path: str, name: str, each: ArrayMap) -> str:
+def beside(path: str, name: str, each: ArrayMap) -> str:
     """The path of what an array at ``path`` calls ``name``: in its group, or in one above."""
     if name.startswith("/"):
         return name

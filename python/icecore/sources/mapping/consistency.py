@@ -2,23 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 
 from icecore import errors
 from icecore.sources.files.open_files import keep_open
-from icecore.sources.mapping.array_map import DamagedSource, Region, blocks
+from icecore.sources.mapping import coordinate_tolerance
+from icecore.sources.mapping.array_map import ArrayEntry, DamagedSource, Note, Region, blocks
 from icecore.sources.mapping.cf_compare import Sourced, same
 
 #: Bytes of the first file that are remembered.
 _REMEMBERED = 64 << 20
 
 
-def alike(arrays: list[list[Sourced]], dim: str) -> None:
+@dataclass
+class Rounding:
+    """Accepted differences of coordinates.
+
+    Attributes:
+        coordinates: paths of the arrays that are coordinates.
+        limit: the largest accepted difference, in their units; None: they must be equal.
+        found: path → the first array and its differences from those of other files.
+    """
+
+    coordinates: set[str]
+    limit: float | None = None
+    found: dict[str, tuple[Sourced, list[float]]] = field(default_factory=dict)
+
+    def accepts(self, first: Sourced, other: Sourced) -> bool:
+        """Whether two arrays may differ by rounding."""
+        is_coordinate = self.limit is not None and first.entry.path in self.coordinates
+        return is_coordinate and coordinate_tolerance.comparable(first.entry, other.entry)
+
+    def add(self, first: Sourced, difference: float) -> None:
+        """Remember a difference that was accepted."""
+        self.found.setdefault(first.entry.path, (first, []))[1].append(difference)
+
+    def results(self) -> Iterator[tuple[ArrayEntry, Note]]:
+        """The coordinates that differ, with what is recorded in their attributes, and a note on each."""
+        assert self.limit is not None
+        for path, (first, differences) in self.found.items():
+            entry = first.entry
+            attrs = coordinate_tolerance.recorded(entry, self.limit, max(differences))
+            said = coordinate_tolerance.described(entry, self.limit, differences, first.source)
+            yield replace(entry, attrs=attrs), Note(path, "tolerance", said)
+
+
+def alike(arrays: list[list[Sourced]], dim: str, rounding: Rounding) -> None:
     """Compare each list's first array with its others, file by file: each is opened once, however many
     arrays it has.
 
     Raises:
-        Error: ``mismatch`` where one differs in dtype, shape, meaning or a value.
+        Error: ``mismatch`` where one differs in dtype, shape, meaning or a value; ``invalid`` for a tolerance
+            that is not below half of a coordinate's smallest step.
     """
     by_file: dict[str, list[tuple[Sourced, Sourced]]] = {}
     for first, *others in arrays:
@@ -28,7 +66,10 @@ def alike(arrays: list[list[Sourced]], dim: str) -> None:
     with keep_open():
         for pairs in by_file.values():
             for first, other in pairs:
-                _equal(first, other, dim, known)
+                if rounding.accepts(first, other):
+                    _nearly_equal(first, other, dim, known, rounding)
+                else:
+                    _equal(first, other, dim, known, rounding)
 
 
 class _Known:
@@ -49,7 +90,39 @@ class _Known:
         return block
 
 
-def _equal(first: Sourced, other: Sourced, dim: str, known: _Known) -> None:
+def _nearly_equal(first: Sourced, other: Sourced, dim: str, known: _Known, rounding: Rounding) -> None:
+    """Compare coordinates that may differ by ``rounding``."""
+    same(first, other)
+    limit, largest = rounding.limit or 0.0, _difference(first, other, known)
+    if largest > limit:
+        raise _differs(first, other, dim, f" by up to {largest:.6g}, more than the tolerance of {limit:g}")
+    if not largest:
+        return
+    step = coordinate_tolerance.smallest_step(first.entry)
+    if limit >= step / 2:
+        message = (
+            f"{first.entry.path} has steps of {step:g}: a tolerance of {limit:g} would mix its values up"
+        )
+        raise errors.make("invalid", message, f"give a tolerance below {step / 2:g}")
+    rounding.add(first, largest)
+
+
+def _difference(first: Sourced, other: Sourced, known: _Known) -> float:
+    return coordinate_tolerance.largest_difference(
+        first.entry, lambda at, region: known.read(first, at, region), lambda _, region: _read(other, region)
+    )
+
+
+def _differs(first: Sourced, other: Sourced, dim: str, how: str = "", hint: str = "") -> errors.Error:
+    return errors.make(
+        "mismatch",
+        f"{first.entry.path} has no dimension {dim!r} and differs between {first.source} and {other.source}"
+        f"{how}",
+        hint or "join along another dimension, or keep the files in groups of their own",
+    )
+
+
+def _equal(first: Sourced, other: Sourced, dim: str, known: _Known, rounding: Rounding) -> None:
     one, two = first.entry, other.entry
     if one.shape != two.shape or one.dtype != two.dtype:
         raise errors.make(
@@ -67,10 +140,14 @@ def _equal(first: Sourced, other: Sourced, dim: str, known: _Known) -> None:
             ours.tobytes() == theirs.tobytes() if ours.dtype != object else bool(np.array_equal(ours, theirs))
         )
         if not equal and not (ours.dtype.kind in "fc" and np.array_equal(ours, theirs, equal_nan=True)):
-            raise errors.make(
-                "mismatch",
-                f"{one.path} has no dimension {dim!r} and differs between {first.source} and {other.source}",
-                "join along another dimension, or keep the files in groups of their own",
+            if one.path not in rounding.coordinates or not coordinate_tolerance.comparable(one, two):
+                raise _differs(first, other, dim)
+            raise _differs(
+                first,
+                other,
+                dim,
+                f" by up to {_difference(first, other, known):.6g}",
+                "if that is rounding, state the accepted difference: --coord-tolerance",
             )
 
 

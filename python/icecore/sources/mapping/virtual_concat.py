@@ -14,7 +14,8 @@ from icecore.repository.zarr_dtypes import copy_codecs, data_type
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
 from icecore.sources.mapping.calendar_notes import unstated
 from icecore.sources.mapping.cf_compare import Sourced, compare, sourced
-from icecore.sources.mapping.consistency import alike
+from icecore.sources.mapping.consistency import Rounding, alike
+from icecore.sources.mapping.coordinate_tolerance import coordinates
 from icecore.sources.mapping.stitched_array import Converted, Part, decodes_alike, join
 from icecore.sources.mapping.stored_chunks import Held
 from icecore.sources.mapping.time_units import Conversion
@@ -24,7 +25,7 @@ from icecore.sources.mapping.unpack_scale import told, unpacked
 _SAID = 2
 
 
-def concat(maps: list[ArrayMap], dim: str, unpack: bool = False) -> ArrayMap:
+def concat(maps: list[ArrayMap], dim: str, unpack: bool = False, tolerance: float | None = None) -> ArrayMap:
     """Join sources along dimension ``dim``, in the given order.
 
     Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
@@ -35,7 +36,9 @@ def concat(maps: list[ArrayMap], dim: str, unpack: bool = False) -> ArrayMap:
     bounds of their cells, are converted and copied: no float32 or integer is rounded, a float64 is the one
     nearest to the exact time. With ``unpack`` numbers that are packed with other scales or offsets than the
     first source's become the floats that they stand for, in all sources, and a note in ``dropped`` says so
-    (``kind`` is ``"unpacked"``).
+    (``kind`` is ``"unpacked"``). Coordinates without ``dim`` may differ by ``tolerance`` in their units: the
+    first source's are used, their attributes record the largest difference, and a note says so (``kind`` is
+    ``"tolerance"``).
 
     Raises:
         Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
@@ -65,7 +68,11 @@ def concat(maps: list[ArrayMap], dim: str, unpack: bool = False) -> ArrayMap:
         else:
             everywhere.append(arrays)
             result.add(arrays[0].entry)
-    alike(everywhere, dim)
+    rounding = Rounding(coordinates(maps), tolerance)
+    alike(everywhere, dim, rounding)
+    for entry, note in rounding.results() if rounding.found else ():
+        result.arrays[entry.path] = entry
+        result.dropped.append(note)
     result.dropped += unstated(members)
     return result
 

@@ -11,6 +11,7 @@ from icecore.repository.json_attributes import (
     attribute_type,
     fill_attribute,
     group_attributes,
+    marker_type,
     text_fill,
     to_json,
 )
@@ -125,7 +126,10 @@ def _attrs(item: Variable, dtype: np.dtype, notes: list[Note]) -> tuple[dict[str
                     what = "_FillValue is kept as the array's fill value only"
                     notes.append(Note(f"/{item.name}", "attribute", what))
                 continue
-        elif kind := attribute_type(value):
+            kind = marker_type(name, told, dtype)
+        else:
+            kind = attribute_type(value) or marker_type(name, value, dtype)
+        if kind is not None:
             types[name] = kind
         attrs[name] = to_json(value)
     return attrs, types

@@ -36,9 +36,9 @@ def parse(name: str, text: bytes) -> Any:
         raise _refused(name, error) from error
 
 
-def parse_rest(name: str, text: bytes) -> tuple[Any, list[str]]:
-    """The statements of a label but for malformed ones that no table depends on, and a sentence on each of
-    those.
+def parse_rest(name: str, text: bytes, is_structure: bool = False) -> tuple[Any, list[str]]:
+    """The statements of a label, or of a structure file that is part of a table, but for malformed ones that
+    no table depends on, and a sentence on each of those.
 
     Raises:
         Error: ``format``; ``unsupported`` without pvl.
@@ -47,7 +47,7 @@ def parse_rest(name: str, text: bytes) -> tuple[Any, list[str]]:
     try:
         return _loaded(name, label), []
     except _Invalid as error:
-        rest, notes = without_malformed(label, partial(_is_statement, name))
+        rest, notes = without_malformed(label, partial(_is_statement, name), is_structure)
         if not notes:
             raise _refused(name, error) from error
         try:

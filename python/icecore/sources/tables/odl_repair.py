@@ -15,16 +15,25 @@ _TABLES = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET|COLUMN|FIELD|CON
 _PROSE = ("DESCRIPTION", "NOTE", "COMMENT")
 #: statements elsewhere that say where tables are
 _NEEDED = re.compile(r"\^.*|RECORD_\w+|INTERCHANGE_FORMAT|(END_|BEGIN_)?(OBJECT|GROUP)|PDS_VERSION_ID|ODL_.*")
+#: words of statements in a structure file that say where values are
+_LAYOUT = re.compile(
+    r"\W*(ROWS?|ROW_\w+|COLUMNS?|FIELDS?|FIELD_\w+|CONTAINERS?|OBJECT|GROUP)\b", re.IGNORECASE
+)
 #: lines that a text between quotes may take, of those that look like statements
 _LONGEST = 50
 _SHOWN = 60
+#: a statement above the first one of a structure file
+_FIRST = "ICECORE_FIRST = 1"
 
 
-def without_malformed(label: str, is_statement: Callable[[str], bool]) -> tuple[str, list[str]]:
+def without_malformed(
+    label: str, is_statement: Callable[[str], bool], is_structure: bool = False
+) -> tuple[str, list[str]]:
     """A label without its malformed statements, blank lines in their place, and a sentence on each; no
-    sentence where a table may depend on one of them.
+    sentence where a table may depend on one of them. ``is_structure``: all of it is part of a table.
     """
-    lines = label.splitlines()
+    # A structure file may begin with a malformed statement; a label begins with its version.
+    lines = [_FIRST] * is_structure + label.splitlines()
     heads = [i for i, line in enumerate(lines) if _HEAD.match(line)]
     kept, notes, blocks = list(lines), [], list[str]()
     at = 0
@@ -40,13 +49,13 @@ def without_malformed(label: str, is_statement: Callable[[str], bool]) -> tuple[
         wrong = [i for i in bad if lines[i].strip()]
         if not wrong:
             continue
-        if _is_needed(lines[wrong[0]], blocks):
+        if _is_needed(lines[wrong[0]], blocks) or (is_structure and _LAYOUT.match(lines[wrong[0]])):
             return label, []
         for i in wrong:
             kept[i] = ""
         shown = " ".join(lines[wrong[0]].split())[:_SHOWN]
-        notes.append(f"malformed statement in line {wrong[0] + 1} left out: {shown!r}")
-    return "\n".join(kept), notes
+        notes.append(f"malformed statement in line {wrong[0] + 1 - is_structure} left out: {shown!r}")
+    return "\n".join(kept[is_structure:]), notes
 
 
 def _statement(

@@ -56,10 +56,24 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
             structure that is not there, ``unsupported`` without pvl.
     """
     module, notes = odl.parse_rest(name, start)
-    return [replace(spec, notes=tuple(notes)) for spec in _tables(name, module, module, find)]
+    files = _Files(find)
+    specs = list(_tables(name, module, module, files))
+    notes += dict.fromkeys(files.notes)
+    return [replace(spec, notes=tuple(notes)) for spec in specs]
 
 
-def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableSpec]:
+class _Files:
+    """Other files by name, and notes on those that were read."""
+
+    def __init__(self, find: Finder) -> None:
+        self._find = find
+        self.notes: list[str] = []
+
+    def __call__(self, name: str) -> Member | None:
+        return self._find(name)
+
+
+def _tables(name: str, level: Any, module: Any, find: _Files) -> Iterator[TableSpec]:
     seen = Counter[str]()
     for key, value in level.items():
         if not isinstance(value, Mapping):
@@ -72,7 +86,7 @@ def _tables(name: str, level: Any, module: Any, find: Finder) -> Iterator[TableS
             seen[key] += 1
 
 
-def _table(name: str, key: str, table: Any, level: Any, pointer: Any, find: Finder) -> TableSpec:
+def _table(name: str, key: str, table: Any, level: Any, pointer: Any, find: _Files) -> TableSpec:
     if "^STRUCTURE" in table:
         stated = _structure(name, str(table["^STRUCTURE"]), find)
         for word in (word for word in _LAYOUT if word in stated and word not in table):
@@ -172,7 +186,7 @@ def _lines(member: Member | None, count: int) -> int:
     return taken
 
 
-def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth: int) -> Iterator[Field]:
+def _columns(name: str, table: Any, base: int, binary: bool, find: _Files, depth: int) -> Iterator[Field]:
     """The columns of a table or container, of ``^STRUCTURE`` files and all items of vectors included."""
     if depth > _DEEPEST:
         raise errors.make("format", f"{name}: structures inside structures inside …", "does one name itself?")
@@ -204,7 +218,7 @@ def _columns(name: str, table: Any, base: int, binary: bool, find: Finder, depth
         _few(name, count)
 
 
-def _structure(name: str, file: str, find: Finder) -> Any:
+def _structure(name: str, file: str, find: _Files) -> Any:
     member = find(file)
     if member is None:
         raise errors.make(
@@ -212,7 +226,9 @@ def _structure(name: str, file: str, find: Finder) -> Any:
         )
     try:
         with member.open() as stream:
-            return odl.parse(member.name, stream.read(1 << 26))
+            statements, notes = odl.parse_rest(member.name, stream.read(1 << 26), is_structure=True)
+            find.notes += notes
+            return statements
     except FAULTS as error:
         if isinstance(error, errors.Error):
             raise

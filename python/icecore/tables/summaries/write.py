@@ -8,6 +8,7 @@ data. A summary is ignored if its array has changed since (rows added, a chunk w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,27 @@ def state(array: Array) -> str:
     if entry is None:
         return "none"
     return "fresh" if entry["digest"] == _native([array]).digest(0) else "stale"
+
+
+def carry(writer: Writer, before: Repo, paths: Iterable[str]) -> None:
+    """Keep the summaries of arrays whose linked files moved: the references changed, the data did not.
+
+    Args:
+        writer: a writer that has set the new references.
+        before: the version before that.
+        paths: paths of the arrays.
+    """
+    now = writer._view()
+    by_group: dict[str, dict[str, Zones]] = {}
+    for array in map(before._array, paths):
+        entry = zones.entries(before, array._node.parent).get(array.name)
+        if entry is None or entry["digest"] != _native([array]).digest(0, False):
+            continue
+        digest = _native([now._array(array.path)]).digest(0, False)
+        kept = replace(zones.load(before, array._node.parent, entry), digest=digest)
+        by_group.setdefault(array._node.parent, {})[array.name] = kept
+    for parent, columns in by_group.items():
+        zones.store(writer, parent, columns)
 
 
 def _write(

@@ -18,8 +18,8 @@ from icecore.tables.text.text_stream import BLOCK
 
 #: bytes of columns that a block of text may become at once
 _MOST = 1 << 26
-#: of so many rows one may have a word where a column holds numbers or times
-_WORDS = 5
+#: of so many rows one may have a word where a column holds numbers or times, and so many rows in all
+_WORDS, _MOST_WORDS = 5, 8
 
 
 class FileState:
@@ -120,14 +120,16 @@ class FileState:
             self.outside = before + count, first, shown
 
     def of_words(self) -> list[int]:
-        """The columns of numbers and times of which too many cells of the whole file are words."""
+        """The columns of numbers and times that have too many words in the whole file, without those
+        that say that there is no value (NA, -, null): as text, they have values.
+        """
         if self.spec is None or self.spec.label:
             return []
         rows = self.source["rows"][1] - self.source["rows"][0]
         return [
             column
             for column, count in self.words.items()
-            if self.spec.fields[column].kind == "any" and count * _WORDS > rows
+            if self.spec.fields[column].kind == "any" and (count > _MOST_WORDS or count * _WORDS > rows)
         ]
 
 
