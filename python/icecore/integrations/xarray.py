@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -18,6 +18,7 @@ from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, 
 from xarray.core import indexing
 
 from icecore import errors
+from icecore.integrations import xarray_accessor as xarray_accessor  # registers `.icecore`
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import BOUNDS, names, near
@@ -127,11 +128,11 @@ class IcecoreBackend(BackendEntrypoint):
 
 def to_xarray(node: Array | Group, **options: Any) -> Any:
     """Return a group as a dataset, or an array as a data array with the coordinates of its group."""
-    backend = IcecoreBackend()
+    options["engine"] = IcecoreBackend
     if isinstance(node, Group):
-        return backend.open_dataset(node, **options)
+        return xr.open_dataset(cast(Any, node), **options)
     parent = node.repo[node.path.rsplit("/", 1)[0] or "/"]
-    dataset = backend.open_dataset(parent, **options)
+    dataset = xr.open_dataset(cast(Any, parent), **options)
     if node.name not in dataset.variables:
         message = f"xarray's decoding leaves {node.path} out as a variable"
         raise errors.make("unsupported", message, "pass decode_coords=False or concat_characters=False")
