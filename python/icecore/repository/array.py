@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore.display.text import shape_label
 from icecore.repository import selection
-from icecore.repository.array_request import blocks, read_points, request
+from icecore.repository.array_request import read_points, request, rows
 from icecore.repository.indexers import Orthogonal, Vectorized
 from icecore.repository.precision import precision
 from icecore.repository.timed_array import TimedArray
@@ -250,7 +250,7 @@ class Array(TimedArray):
         """Iterate over the first axis; rows are read in blocks of whole chunks, not one by one."""
         if not self.shape:
             raise TypeError(f"{self.path} is a scalar: it can't be iterated over")
-        return blocks(self)
+        return rows(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self._repo, self.path))

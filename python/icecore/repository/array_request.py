@@ -57,13 +57,19 @@ def read_points(array: Array, coordinates: Any) -> np.ndarray:
     return array._read(selection.normalize(tuple(points.T), array.dims))
 
 
-def blocks(array: Array) -> Iterator[Any]:
+def rows(array: Array) -> Iterator[Any]:
     """Iterate over the rows of an array, read in blocks of whole chunks."""
+    for block in row_blocks(array):
+        yield from block
+
+
+def row_blocks(array: Array) -> Iterator[np.ndarray]:
+    """Read an array in blocks of rows: whole chunks, about 16 MiB at a time."""
     row = max(prod(array.shape[1:]) * array.dtype.itemsize, 1)
     unit = (array.chunks or (1,))[0]
     step = max(_BLOCK // row // unit, 1) * unit
     for start in range(0, array.shape[0], step):
-        yield from array.read(slice(start, min(start + step, array.shape[0])))
+        yield array.read(slice(start, min(start + step, array.shape[0])))
 
 
 def _unchanged(found: np.ndarray) -> np.ndarray:
