@@ -77,12 +77,12 @@ def _stored(repo: Repo, group: str, dataset: xr.Dataset) -> dict[Any, Array]:
                 f"{group} has no array {name} to write a region of",
                 f"write it first without region, or leave it out: dataset.drop_vars({name!r})",
             )
-        if tuple(map(str, variable.dims)) != known[name].dims:
-            stored = ", ".join(map(str, known[name].dims))
+        if tuple(map(str, variable.dims)) != (array := known[str(name)]).dims:
+            stored = ", ".join(map(str, array.dims))
             given = ", ".join(map(str, variable.dims))
-            message = f"{known[name].path} has dimensions ({stored}), the dataset has ({given})"
+            message = f"{array.path} has dimensions ({stored}), the dataset has ({given})"
             raise errors.make("mismatch", message, "dataset.transpose(…)")
-    return {name: known[name] for name in dataset.variables}
+    return {name: known[str(name)] for name in dataset.variables}
 
 
 def _slices(dataset: xr.Dataset, repo: Repo, group: str, region: Region) -> Slices:

@@ -74,7 +74,7 @@ class Accessor:
             [0.0, 0.0, 0.0, 1.0]
         """
         if region is None:
-            appended = {} if append_dim is None else {"concat": append_dim, "append": True}
+            appended: dict[str, Any] = {} if append_dim is None else {"concat": append_dim, "append": True}
             return pack(self._item, into, group, **appended, **options)
         if append_dim is not None:
             message = "append_dim and region exclude each other"
