@@ -49,7 +49,7 @@ def test_a_value_of_new_rows_that_stands_for_null_is_an_error() -> None:
     repo = icecore.create("memory://")
     icecore.pack(pa.table({"i": pa.array([1, None], pa.int8())}), repo, "/t")
     held = pa.table({"i": pa.array([-128], pa.int8())})
-    with pytest.raises(icecore.Error, match="/i: -128 stands for null in the repository") as caught:
+    with pytest.raises(icecore.Error, match="/i: -128 represents null in the repository") as caught:
         icecore.pack(held, repo, "/t", "row", append=True)
     assert caught.value.kind == "mismatch"
     assert len(repo.at("main").table("/t")) == 2
@@ -59,7 +59,7 @@ def test_a_stored_value_never_becomes_null() -> None:
     repo = icecore.create("memory://")
     icecore.pack(pa.table({"i": pa.array([-128, 127, 5], pa.int8())}), repo, "/t")
     nulls = pa.table({"i": pa.array([None, 4], pa.int8())})
-    with pytest.raises(icecore.Error, match="stands for null") as caught:
+    with pytest.raises(icecore.Error, match="represents null") as caught:
         icecore.pack(nulls, repo, "/t", "row", append=True)
     assert caught.value.kind == "mismatch"
     assert repo.at("main").table("/t").scan().read_all()["i"].to_pylist() == [-128, 127, 5]

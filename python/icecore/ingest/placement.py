@@ -106,7 +106,7 @@ def assemble(
         concat: the dimension to join along.
         repo: the repository, or None where it is yet to be made.
         existing: what to do about arrays that exist.
-        unpack: join numbers of several scales as the floats that they stand for.
+        unpack: join numbers of several scales as unscaled floats.
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
@@ -155,7 +155,7 @@ def _out_of_order(
         found = ends(entry, [(each.source, each.arrays[path].shape[0]) for each in maps])
         stored = address.join(root, path)
         if repo is not None and found and (old := repo.arrays[stored]).size:
-            with suppress(errors.Error):  # a linked file that changed is no reason not to append
+            with suppress(errors.Error):  # appending does not need linked files that changed
                 found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
         if said := disorder(found, entry.attrs.get("units")):
             notes.append(Failure(stored, "order", said))

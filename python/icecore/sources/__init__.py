@@ -66,7 +66,7 @@ _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table: a format's name, how its content is told, the module that reads
+    """A row of the table: a format's name, how its content is recognised, the module that reads
     it.
     """
 
@@ -230,7 +230,7 @@ def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
-    """The files that a source argument stands for, sorted: a file, a folder (every file of a known format
+    """The files that a source argument represents, sorted: a file, a folder (every file of a known format
     below it that is not in a repository), a glob, ``@list.txt`` (one source per line, relative to the list),
     an http(s) URL or a Zarr store.
 
@@ -287,7 +287,7 @@ def _beside(source: str) -> str:
 
 
 def listed(source: str) -> list[str] | None:
-    """What the list ``@list.txt`` names, a source a line; None for what is no list.
+    """What the list ``@list.txt`` names, a source a line; None for another argument.
 
     Raises:
         Error: ``source-missing`` where it can't be read, or names nothing.

@@ -61,7 +61,7 @@ class Rounds:
         return self._known and fewest == max(self._counts.values()) and self._due(fewest)
 
     def committed(self) -> None:
-        """Begin anew."""
+        """Reset the counts after a commit."""
         self._counts = dict.fromkeys(self._counts, 0)
         self._first = None
         self._began = self._clock()

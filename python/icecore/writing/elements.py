@@ -55,7 +55,7 @@ def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[]
             f"{path} has no fill value for {int(mask.sum())} masked elements",
             "make it with fill_value=…, or write data.filled(…)",
         )
-    # What lies below the mask need not fit.
+    # Values below the mask need not fit.
     plain = elements(np.where(mask, np.zeros((), values.dtype), values.data), dtype, path, missing).copy()
     plain[mask] = fill
     return plain

@@ -74,8 +74,8 @@ class OpenArray(Interruptible):
         return base._array(self.path).nbytes_stored if self.path in base else 0
 
     def _missing(self) -> Any:
-        """What stands for a value that is missing; None where nothing does: zero is what every array is
-        filled with that was given no other value.
+        """Return the value for missing elements, or None. A fill value of zero does not count: it is the
+        default of all arrays.
         """
         attrs = self._document.get("attributes", {})
         if "_FillValue" in attrs:

@@ -23,7 +23,7 @@ class RegionWrites(OpenArray):
         """Write the box that begins at ``start``.
 
         ``values`` may be changed afterwards, unless they are ``owned``: then they aren't copied where that
-        can be avoided, and nobody may touch them before the commit.
+        can be avoided, and they must not change before the commit.
         """
         values = self._elements(values)
 

@@ -32,7 +32,7 @@ class Note:
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
     attribute that was left out), ``"reference"`` (references to no chunk), ``"calendar"`` (times converted by
     CF's default calendar), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common) or
-    ``"unpacked"`` (numbers of several scales as the floats that they stand for).
+    ``"unpacked"`` (numbers of several scales as unscaled floats).
     """
 
     path: str

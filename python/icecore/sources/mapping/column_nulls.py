@@ -45,7 +45,7 @@ def with_one_null(maps: Sequence[ArrayMap], holds: Holds) -> None:
         holds: tests the rows of the repository.
 
     Raises:
-        Error: ``mismatch`` if a column holds the value that stands for null in the stored table.
+        Error: ``mismatch`` if a column holds the value that represents null in the stored table.
     """
     for path in maps[0].arrays:
         entries = [each.arrays[path] for each in maps if path in each.arrays]
@@ -58,7 +58,7 @@ def with_one_null(maps: Sequence[ArrayMap], holds: Holds) -> None:
         if found is None:
             raise errors.make(
                 "mismatch",
-                f"{path}: {known[0]!r} stands for null in {maps[0].source} and is a value of other rows",
+                f"{path}: {known[0]!r} represents null in {maps[0].source} and is a value of other rows",
                 "replace that value, or pack these rows into another group",
             )
         for each, entry in zip((each for each in maps if path in each.arrays), found, strict=True):

@@ -1,4 +1,4 @@
-"""A column of an Arrow table as an array: its NumPy dtype, what stands for null, and how rows are read."""
+"""A column of an Arrow table as an array: its NumPy dtype, the value for null, and how rows are read."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _text(path: str, column: pa.ChunkedArray) -> _Stored:
 def _truth(path: str, column: pa.ChunkedArray) -> _Stored:
     if not column.null_count:
         return _Stored(column, np.dtype("?"))
-    note = "some are missing: stored as int8, where -1 stands for null"
+    note = "some are missing: stored as int8, -1 is null"
     attrs = {**_TRUTH, "_FillValue": -1}
     return _Stored(column.cast(pa.int8()), np.dtype("i1"), -1, attrs=attrs, note=note)
 
@@ -196,7 +196,7 @@ def _time(path: str, column: pa.ChunkedArray) -> _Stored:
     if values.null_count == 0 or not pc.any(pc.equal(values, _NAT)).as_py():
         attrs = {"timezone": kind.tz} if getattr(kind, "tz", None) else {}
         return _Stored(values, np.dtype(dtype), _NAT, attrs=attrs)
-    message = f"{path}: {_NAT} is a time in it, which stands for null"
+    message = f"{path}: {_NAT} is a time in it, which is the value for null"
     raise errors.make("dtype", message, "replace it")
 
 

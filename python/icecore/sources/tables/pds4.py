@@ -55,7 +55,7 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        raise errors.make("format", f"{name} is no valid XML: {error}", "repair the label") from error
+        raise errors.make("format", f"{name} is not valid XML: {error}", "repair the label") from error
     for element in root.iter():
         element.tag = str(element.tag).rsplit("}", 1)[-1]
     about = {}

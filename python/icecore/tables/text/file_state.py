@@ -57,7 +57,7 @@ class FileState:
         return list(self.format["columns"])
 
     def begin(self, fmt: dict[str, Any], spec: TableSpec, start: bytes) -> None:
-        """Take a print format for the rows to come, of which ``start`` are some."""
+        """Set the print format of the rows from ``start`` on."""
         self.format, self.spec = fmt, spec
         self.native = print_format.native(fmt)
         if print_format.has_lines(fmt):
@@ -120,7 +120,7 @@ class FileState:
             self.outside = before + count, first, shown
 
     def of_words(self) -> list[int]:
-        """The columns of numbers and times of which too many cells of the whole file are words."""
+        """Columns of numbers and times with too many words in the whole file."""
         if self.spec is None or self.spec.label:
             return []
         rows = self.source["rows"][1] - self.source["rows"][0]
@@ -132,6 +132,6 @@ class FileState:
 
 
 def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: bytes) -> None:
-    """Add up cells of a column, of which ``cell`` is one."""
+    """Add up the cells of the column of ``cell``."""
     before, first = cells.get(column, (0, cell))
     cells[column] = before + count, first
