@@ -79,14 +79,14 @@ class ArrayWriter(RowAppends):
             >>> repo.at("main")["/t2m"][...].tolist()
             [1.0, 2.0]
         """
-        self._settle()  # before anything is said of what there was
+        self._settle()  # before the old shape is read
         shape = self._possible(shape)
         resized = partial(self._resized, self._stored, shape)
         try:
             with self._whole(resized, shape):
                 resized()
         except errors.Error:
-            if self._stored != shape and len(self._halfway) == 1:  # refused, not broken off
+            if self._stored != shape and len(self._halfway) == 1:  # raised, not interrupted
                 self._document = {**self._document, "shape": list(self._stored)}
                 self._over()
             raise
@@ -103,7 +103,7 @@ class ArrayWriter(RowAppends):
 
     @in_turn
     def reach(self, shape: tuple[int, ...]) -> None:
-        """Change the array's shape, where all that is new is written by the caller, or was behind the end."""
+        """Change the array's shape without filling: the caller writes all new elements."""
         self._settle()
         if self._adapting is not None:
             self._adapting.settled()
@@ -111,8 +111,10 @@ class ArrayWriter(RowAppends):
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
-        """Write a box: ints and slices with step 1. Parts of shards are read, patched and written
-        again; what stays the same is shared with the version before.
+        """Write a box: ints and slices with step 1.
+
+        Partly covered shards are read, patched and written again. Unchanged chunks are shared with the
+        version before.
 
         Raises:
             Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.

@@ -24,12 +24,12 @@ class Interruptible:
 
     @contextmanager
     def _whole(self, mended: Callable[[], None], shape: tuple[int, ...] | None = None) -> Iterator[None]:
-        """Around what is to be done or not: where Ctrl-C, say, breaks it off the next use of the writer calls
-        ``mended``, more than once if that is broken off as well.
+        """Make the block complete or undone: after an interruption the next use of the writer calls
+        ``mended``, again if that is interrupted too.
 
         Args:
-            mended: leaves the array in ``shape``, wherever in the block or in itself it was broken off.
-            shape: as it is now where None.
+            mended: repairs the array, so that it has ``shape``, wherever the block or itself was interrupted.
+            shape: the current one by default.
         """
         self._writer._torn = self
         self._halfway.append((self.shape if shape is None else shape, mended))
@@ -42,7 +42,7 @@ class Interruptible:
             self._writer._torn = None
 
     def mend(self) -> None:
-        """Set right what was broken off."""
+        """Repair interrupted changes, the innermost first."""
         while self._halfway:
             self._halfway[-1][1]()
             self._over()

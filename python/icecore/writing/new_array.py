@@ -22,7 +22,7 @@ from icecore.repository.selection import is_int
 from icecore.repository.typed_attributes import encoded, storable
 from icecore.repository.zarr_dtypes import data_type, fill_json
 from icecore.writing.memory_shares import MemoryShares
-from icecore.writing.shard_replan import Suiting
+from icecore.writing.shard_replan import ShardReplan
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ class NewArray:
         document = layout.document(self.shape, kind, fill, where, codecs, self.dims, attrs, ours)
         return Node(self.path, True, document)
 
-    def replanning(self, plan: Callable[[int | None], layout.Layout]) -> Suiting | None:
+    def replanning(self, plan: Callable[[int | None], layout.Layout]) -> ShardReplan | None:
         """Return a planner for shards that follow the commits, for arrays without shards of their own."""
-        return Suiting(plan) if self.grows and self.shards is None else None
+        return ShardReplan(plan) if self.grows and self.shards is None else None
 
     def _reads(self) -> list[Query]:
         patterns = parse(self.access)

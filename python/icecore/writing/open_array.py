@@ -19,7 +19,7 @@ from icecore.repository.typed_attributes import fill
 from icecore.writing.append_buffer import Tail
 from icecore.writing.elements import elements
 from icecore.writing.interruption import Interruptible
-from icecore.writing.shard_replan import Suiting
+from icecore.writing.shard_replan import ShardReplan
 
 if TYPE_CHECKING:
     from icecore.writing.open_writer import OpenWriter
@@ -33,13 +33,13 @@ class OpenArray(Interruptible):
         writer: OpenWriter,
         node: Node,
         dtype: np.dtype[Any],
-        suiting: Suiting | None = None,
+        replan: ShardReplan | None = None,
         new: bool = False,
     ) -> None:
-        """``new``: the array is being made; one of its path that is stored is another one."""
+        """``new``: the array is being created; a stored array of this path is another one."""
         self._writer, self._turn, self.path = writer, writer._turn, node.path
         self._adapting = Adapting.of(node, dtype, int if new else self._bytes)
-        self._suiting = suiting
+        self._replan = replan
         self._document = node.document
         self.dtype = dtype
         self._stored = node.shape
@@ -55,7 +55,7 @@ class OpenArray(Interruptible):
         self._seen = writer._history.count
         self._bare = _bare(node)
         self._compared = writer._history.count if new else None
-        #: what was broken off in the middle, innermost last: the shape that counts, and what sets it right
+        #: interrupted changes, innermost last: the shape that counts, and the function that repairs the array
         self._halfway: list[tuple[tuple[int, ...], Callable[[], None]]] = []
 
     @property
@@ -69,7 +69,7 @@ class OpenArray(Interruptible):
         return elements(data, self.dtype, self.path, self._missing)
 
     def _bytes(self) -> int:
-        """What is stored of it in the version that the writer builds on."""
+        """Return the array's stored bytes in the version that the changes are based on."""
         base = self._writer._base()
         return base._array(self.path).nbytes_stored if self.path in base else 0
 
@@ -86,7 +86,7 @@ class OpenArray(Interruptible):
     def _adapt(
         self, start: tuple[int, ...], shape: tuple[int, ...], read: Callable[[tuple[slice, ...]], np.ndarray]
     ) -> None:
-        """Change the array's codecs where what is about to be written asks for it."""
+        """Change the array's codecs if the data to be written requires others."""
         if self._adapting is None:
             return
         found = self._adapting.before(shape, read, not any(start) and shape == self._stored)
@@ -98,8 +98,8 @@ class OpenArray(Interruptible):
             recoded()
 
     def _check(self) -> None:
-        """An array whose only chunk is so short that it does without a checksum gets one before it changes:
-        what comes may be longer.
+        """Add a checksum before the first change of an array whose only chunk is too short for one: the chunk
+        may become longer.
         """
         if not self._bare:
             return
@@ -120,7 +120,7 @@ class OpenArray(Interruptible):
         )
 
     def reread(self) -> None:
-        """Its attributes were replaced; icecore's own stay."""
+        """Read the attributes again after they were replaced; icecore's own are kept."""
         document = json.loads(self._writer._native.document(self.path) or "{}")
         attributes, before = document.get("attributes", {}), self._document.get("attributes", {})
         if OURS in before:
@@ -128,14 +128,14 @@ class OpenArray(Interruptible):
         self._document = {**document, "attributes": attributes}
 
     def _fresh(self) -> None:
-        """With a commit of this writer those of others come in: then go on from what they left.
+        """Read the array again if commits of others were merged by a commit of this writer.
 
         Raises:
-            Error: ``not-found`` where this writer deleted the array; ``conflict`` where others did, or made
-                another one.
+            Error: ``not-found`` if this writer deleted the array; ``conflict`` if another writer deleted or
+                replaced it.
         """
         if self.is_deleted:
-            hint = "make it again: writer.array(…)"
+            hint = "create it again: writer.array(…)"
             raise errors.make("not-found", f"{self.path} was deleted by this writer", hint)
         if self._seen == self._writer._history.count:
             return
@@ -144,11 +144,11 @@ class OpenArray(Interruptible):
             return
         text = self._writer._native.document(self.path)
         if text is None:
-            raise errors.make("conflict", f"{self.path} was deleted by someone else", "make it again")
+            raise errors.make("conflict", f"{self.path} was deleted by another writer", "create it again")
         self._tail = None
         node = Node(self.path, True, text)
         if (node.grid, len(node.shape)) != (self._grid(), len(self._stored)):
-            raise errors.make("conflict", f"someone else replaced {self.path}", "use another writer")
+            raise errors.make("conflict", f"{self.path} was replaced by another writer", "open a new writer")
         self._document, self._stored, self._bare = node.document, node.shape, _bare(node)
         if self._adapting is not None:
             self._adapting = Adapting.of(node, self.dtype, self._bytes)
@@ -158,7 +158,7 @@ class OpenArray(Interruptible):
 
 
 def _bare(node: Node) -> list[Codec]:
-    """The codecs of an array of one chunk that does without a checksum; none where it has one."""
+    """Return the codecs of an array of one chunk without a checksum; an empty list for other arrays."""
     chunk, shard = node.grid
     one = (
         shard is None

@@ -22,13 +22,13 @@ class RegionWrites(OpenArray):
     def write(self, start: tuple[int, ...], values: np.ndarray, owned: bool = False) -> None:
         """Write the box that begins at ``start``.
 
-        ``values`` may be changed afterwards, unless they are ``owned``: then they aren't copied where that
-        can be avoided, and they must not change before the commit.
+        The caller may change ``values`` afterwards, unless they are ``owned``: these are copied only if
+        necessary, and must not change before the commit.
         """
         values = self._elements(values)
 
         def part(region: Any) -> np.ndarray:
-            return values[(..., *region)]  # an array, also of a single text
+            return values[(..., *region)]  # an array, also for a single string
 
         self.write_from(start, values.shape, part, owned)
 
@@ -40,8 +40,8 @@ class RegionWrites(OpenArray):
         read: Callable[[tuple[slice, ...]], np.ndarray],
         owned: bool = True,
     ) -> None:
-        """Write the box of ``shape`` that begins at ``start``; ``read`` gives parts of it (relative to
-        ``start``).
+        """Write the box of ``shape`` that begins at ``start``; ``read`` returns parts of it, relative
+        to ``start``.
         """
         self._writer._open()
         if 0 in shape:
@@ -67,10 +67,10 @@ class RegionWrites(OpenArray):
         self._writer._native.write(self.path, low, block)
 
     def _block(self, low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
-        """What is stored from ``low`` to before ``high``."""
+        """Read the stored box from ``low`` to ``high``."""
         old = self._writer._pending().array(self.path)
         region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-        # Memory of its own: what the pool of results keeps would come on top of the writer's.
+        # Own memory: blocks from the pool of results would add to the writer's memory.
         own = (
             None
             if self.dtype.kind in "OT"
@@ -81,8 +81,8 @@ class RegionWrites(OpenArray):
     def _blocks(
         self, start: tuple[int, ...], shape: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Boxes of whole shards (clipped to the array) that cover a region: big ones inside, single ones
-        else.
+        """Return boxes of whole shards, clipped to the array, that cover a region: large ones inside, single
+        shards at its border.
         """
         low = tuple(s // u * u for s, u in zip(start, self.unit, strict=True))
         high = tuple(
@@ -92,8 +92,8 @@ class RegionWrites(OpenArray):
         yield from halved(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._shares.box)
 
     def _refill(self, before: tuple[int, ...]) -> None:
-        """Put the fill value where old chunks reach into what is new: cut off since the last commit, or by
-        another program, which may have left them.
+        """Write the fill value over old chunks that extend into the new part: they were cut off since the
+        last commit, or left there by another program.
         """
         found = self._writer._pending().array(self.path).held()
         fill = self._writer._view()._array(self.path).fill_value
@@ -112,11 +112,11 @@ class RegionWrites(OpenArray):
         return tuple(map(int, wanted))
 
     def _resize(self, shape: tuple[int, ...], surely: bool = False) -> None:
-        """``surely``: also where another shape was not noted here because that was broken off."""
+        """``surely``: also if the recorded shape may be wrong after an interruption."""
         shape = self._possible(shape)
         if surely or shape != self._stored:
             self._check()
             if not resizing.is_longer(self._stored, shape):
-                self._writer._native.flush()  # what is on its way has its chunk's number in the old grid
+                self._writer._native.flush()  # queued chunks have numbers of the old grid
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape

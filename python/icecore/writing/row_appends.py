@@ -32,32 +32,32 @@ class RowAppends(RegionWrites):
 
     @in_turn
     def finish(self) -> None:
-        """Write the rows that still wait."""
+        """Write the rows that wait in memory."""
         if self._tail is not None and self._tail.waiting:
             self._write_tail()
 
     def shorten(self, is_last: bool) -> None:
-        """Before a commit: shorter shards, where those there are suit it badly. An array that was left alone
-        stays as it is: others may have changed it.
+        """Before a commit, change to shorter shards if commits are frequent. An array that this writer has
+        not used since its last commit stays as it is: others may have changed it.
         """
-        if self._suiting is not None and self._tail is not None and self._seen == self._writer._history.count:
-            self._regrid(self._suiting.shorter(self._tail, self.unit[0], is_last))
+        if self._replan is not None and self._tail is not None and self._seen == self._writer._history.count:
+            self._regrid(self._replan.shorter(self._tail, self.unit[0], is_last))
 
     def _lengthen(self) -> bool:
-        """Longer shards where that suits the rows that come; whether there is room for more of them now."""
-        if self._suiting is None or self._tail is None:
+        """Change to longer shards if commits are rare; return whether more rows fit now."""
+        if self._replan is None or self._tail is None:
             return False
-        return self._regrid(self._suiting.longer(self._tail, self.unit[0]))
+        return self._regrid(self._replan.longer(self._tail, self.unit[0]))
 
     def _regrid(self, where: layout.Layout | None) -> bool:
-        """Make the array anew, with all its rows, which wait here."""
+        """Replace the array by one with another layout; all its rows are in memory."""
         if where is None or self._tail is None or self._bare:
             return False
         anew = partial(self._anew, where, self._tail.rows)
         with self._whole(anew):
             if self._stored[0]:
                 anew()
-            else:  # nothing is there that has its place in the old grid
+            else:  # no chunk of the old grid is stored
                 self._update(layout.regridded(self._document, where))
                 self._refilled(where, self._tail.rows)
         return True
@@ -82,7 +82,7 @@ class RowAppends(RegionWrites):
         return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
 
     def _settle(self) -> None:
-        """Write the rows that wait and forget them: what they lie in is about to be changed."""
+        """Write the waiting rows and forget them: their shard is about to change."""
         self._writer._open()
         self._writer._mend()
         self._fresh()
@@ -94,7 +94,7 @@ class RowAppends(RegionWrites):
             return self._writer._pending().array(self.path).read((slice(first, last),))
 
         memory = self._writer._shares.tail(len(self._writer._arrays))
-        # A shard has to be held in any case, to be encoded: the only array may as well gather it.
+        # Encoding needs a whole shard in memory in any case, so the only array may gather one.
         shard = prod(self.unit) * max(self.dtype.itemsize, 1) if len(self._writer._arrays) == 1 else 0
         whole = max(memory, shard)
         return tail(self._stored[0], self._stored[1:], self.unit[0], self.dtype, memory, whole, read)
@@ -103,14 +103,16 @@ class RowAppends(RegionWrites):
         """Write the rows that fill whole shards; return how many."""
         count = len(rows) // self.unit[0] * self.unit[0]
         before = self._stored
-        # What is broken off leaves the rows so far, and no others.
+        # An interruption leaves the earlier rows and no others.
         with self._whole(partial(self._resize, before, surely=True)):
             self._resize((before[0] + count, *before[1:]))
             self.write((before[0], *[0] * (len(before) - 1)), rows[:count])
         return count
 
     def _write_tail(self) -> None:
-        """Only when all is done do the rows count as written: what Ctrl-C broke off is done again."""
+        """Write the waiting rows. They count as written at the end: after an interruption they are written
+        again.
+        """
         tail = self._tail
         assert tail is not None
         self._resize((tail.stop, *self._stored[1:]))

@@ -1,4 +1,4 @@
-"""Files inside files: zip members, and what gzip, bzip2, xz or zstd made smaller."""
+"""Files inside files: zip members and files compressed by gzip, bzip2, xz or zstd."""
 
 from __future__ import annotations
 

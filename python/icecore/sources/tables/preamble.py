@@ -26,7 +26,7 @@ COMMENTS = (b"#", b"!", b"%")
 COMMENTED = "lines that begin with #, ! or % are comments: take that sign away if they are rows"
 #: what tells Excel the separator
 SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
-#: what a data logger of Campbell writes above the names: its own
+#: first word of the line that Campbell data loggers write above the names
 _LOGGER = re.compile(rb'"?TOA5"?,.*')
 #: types of columns, not units (RDB)
 _TYPE = re.compile(rb"\d+[dnsDNS]")

@@ -28,7 +28,7 @@ _PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
 
 
 class Extending:
-    """A table on its way from what is stored to what more rows can be added to.
+    """Extends a stored table: its columns, formats and rows, ready for more rows.
 
     Attributes:
         columns: what the arrays hold.
