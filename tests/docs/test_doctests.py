@@ -30,6 +30,10 @@ def public() -> Iterator[tuple[str, Any]]:
     # of an array writer only what its users call
     for method in ("append", "resize"):
         yield f"ArrayWriter.{method}", getattr(ArrayWriter, method)
+    from icecore.integrations.xarray_accessor import Accessor, TreeAccessor
+
+    yield "Accessor.to", Accessor.to
+    yield "TreeAccessor.to", TreeAccessor.to
 
 
 def examples(name: str, found: Any) -> list[doctest.DocTest]:

@@ -180,7 +180,7 @@ CHANGED = [
 def test_what_names_no_dtype_is_said(tmp_path: Path, dtype: Any) -> None:
     with (
         icecore.create(tmp_path / "a").writer() as w,
-        pytest.raises(icecore.Error, match="no type for /x") as caught,
+        pytest.raises(icecore.Error, match=r"/x: dtype .* is not valid") as caught,
     ):
         w.array("/x", dtype, (3,))
     assert caught.value.kind == "dtype"
@@ -359,14 +359,14 @@ def test_a_closed_writer_takes_nothing(tmp_path: Path, how: str) -> None:
 @pytest.mark.parametrize("message", [None, 3, b"x", "\udcff"])
 def test_what_is_no_message_is_said_before_anything_is_written(tmp_path: Path, message: Any) -> None:
     repo = icecore.create(tmp_path / "r.icecore")
-    with pytest.raises(icecore.Error, match="no commit message") as caught:
+    with pytest.raises(icecore.Error, match="commit message must be a string") as caught:
         repo.writer(message)
     assert caught.value.kind == "invalid"
     with repo.writer() as writer:
         array = writer.array("/x", "f4", (0,))
         array.append(1.0)
         if message is not None:
-            with pytest.raises(icecore.Error, match="no commit message"):
+            with pytest.raises(icecore.Error, match="commit message must be a string"):
                 writer.commit(message)
     assert icecore.open(repo.url)["/x"][...].tolist() == [1.0]
 
@@ -603,3 +603,17 @@ def test_what_was_written_to_a_deleted_array_is_gone(repo_path: str) -> None:
         w.delete("/g")
         w.array("/g/x", "i4", (4, 2), chunks=(2, 2), codec="none")[:2] = 1
     assert icecore.open(repo_path)["/g/x"].read().tolist() == [[1, 1], [1, 1], [0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("how", ["group", "attrs"])
+def test_the_root_takes_attributes_after_another_group(how: str) -> None:
+    repo = icecore.create("memory://")
+    with repo.writer() as w:
+        w.group("/g")
+        getattr(w, how)("/", {"title": "run"})
+        getattr(w, how)("/", {"title": "run 2"})
+    assert repo.at("main").attrs == {"title": "run 2"}
+    assert repo.at("main").keys() == ["/g"]
+    with pytest.raises(icecore.Error) as caught, repo.at("main").writer() as w:
+        w.attrs("/none", {})
+    assert caught.value.kind == "not-found"

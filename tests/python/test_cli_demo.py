@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shlex
@@ -35,6 +36,11 @@ VERBS = [
     "verify",
 ]
 
+HAS_UPROOT = importlib.util.find_spec("uproot") is not None
+#: arrays and tables of the demonstration; branches of the tree and its cut need uproot
+CHECKS = 80 + 5 * HAS_UPROOT
+PICTURES = ["strain-trend.png", *["mass.png"] * HAS_UPROOT]
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -44,7 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [sys.executable, "-m", "icecore", "demo"], cwd=folder, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "79 of 79 arrays and tables are the same" in done.stdout
+    assert f"{CHECKS} of {CHECKS} arrays and tables are the same" in done.stdout
+    assert "trend of H1:DEMO-STRAIN over 100 s" in done.stdout
+    for picture in PICTURES:
+        assert (folder / "icecore-demo" / picture).read_bytes().startswith(b"\x89PNG"), picture
     assert max(map(len, done.stdout.splitlines())) <= 80
     return folder
 
@@ -53,8 +62,23 @@ def test_json_and_running_twice(folder: Path, capsys: pytest.CaptureFixture[str]
     assert cli.run(["demo", str(folder / "icecore-demo"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["passed"] is True
-    assert len(facts["checks"]) == 79
+    assert len(facts["checks"]) == CHECKS
+    frames = next(sample for sample in facts["samples"] if sample["file"] == "100 frames")
+    assert frames["arrays"] == "1 linked"
+    assert frames["bytes_raw"] == 100 * 1024 * 4
     assert icecore.open(facts["repository"]).verify(deep=True) == []
+
+
+def test_without_uproot_and_matplotlib_the_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for package in ("uproot", "matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert cli.run(["demo", str(tmp_path / "d")]) == 0
+    said = capsys.readouterr().out
+    assert "no ROOT file: writing one needs uproot: pip install 'icecore[root]'" in said
+    assert "no picture of H1:DEMO-STRAIN: figures need matplotlib: pip install 'icecore[plot]'" in said
+    assert "80 of 80 arrays" in said
 
 
 def test_a_wrong_element_fails_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.sources import expand, format_of, open_source
+from icecore.sources import format_of, open_source
+from icecore.sources.source_list import expand
 from sources_kit import DATA, everything, needs_data, same
 
 pytestmark = needs_data

@@ -167,12 +167,11 @@ def test_tables_are_appended_and_replaced(tmp_path: Path) -> None:
     assert found.scan().read_all().to_pydict() == {"n": [1, 2]}
 
 
-def test_nulls_that_the_stored_table_has_no_value_for_are_refused(tmp_path: Path) -> None:
+def test_nulls_are_appended_to_a_column_that_had_none(tmp_path: Path) -> None:
     place = tmp_path / "r.icecore"
     icecore.pack(pa.table({"n": [1, 2]}), place, group="/t")
-    with pytest.raises(icecore.Error, match="_FillValue"):
-        icecore.pack(pa.table({"n": [3, None]}), place, group="/t", concat="row", append=True)
-    assert icecore.open(place).table("/t").to_numpy()["n"].tolist() == [1, 2]
+    icecore.pack(pa.table({"n": [3, None]}), place, group="/t", concat="row", append=True)
+    assert icecore.open(place).table("/t").scan().read_all().to_pydict() == {"n": [1, 2, 3, None]}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gwf_writer import write_frame
 from icecore import _icecore, errors
+from icecore.samples.gwf import write_frame
 from icecore.sources import open_source
 from icecore.sources.mapping.array_map import ArrayMap
 from sources_kit import DATA, everything, needs_data

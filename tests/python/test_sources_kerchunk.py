@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 import zarr
 from icecore import errors
-from icecore.sources import expand, format_of, open_source
+from icecore.sources import format_of, open_source
+from icecore.sources.source_list import expand
 from sources_kit import everything, same
 
 rng = np.random.default_rng(11)

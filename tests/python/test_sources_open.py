@@ -21,7 +21,8 @@ import zarr
 from icecore import errors, pack
 from icecore import open as open_repo
 from icecore.export.save import save
-from icecore.sources import expand, format_of, open_source
+from icecore.sources import format_of, open_source
+from icecore.sources.source_list import expand
 from sources_kit import OLD_ZARR, everything, same
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from icecore.sources import expand, format_of, open_source
+from icecore.sources import format_of, open_source
+from icecore.sources.source_list import expand
 from sources_kit import DATA, everything, needs_data, same, zarr_store
 
 pytestmark = needs_data

@@ -93,7 +93,7 @@ TOLD = {
     "days and hours": (b"a,b\n2014-7-1,1\n2014-7-2 9:05,2\n", "column a is text, with dates"),
     "day or month": (
         b"a,b\n05/06/2020,1\n7/12/2021,2\n",
-        "column a is text, with dates as it seems: '05/06/2020'; day and month can't be told apart here",
+        "column a is text, with dates as it seems: '05/06/2020'; day and month are ambiguous here",
     ),
     "months": (b"a,b\n12/31/2020 11:59 PM,1\n1/1/2021 0:00 AM,2\n", "column a is text, with dates"),
     "other times with offsets": (

@@ -111,7 +111,7 @@ def test_a_malformed_statement_about_the_table_is_refused(tmp_path: Path, old: s
     text = label.read_bytes().decode()
     assert old in text
     label.write_text(text.replace(old, new), newline="")
-    with pytest.raises(icecore.Error, match="no valid PDS3 label") as raised:
+    with pytest.raises(icecore.Error, match="not a valid PDS3 label") as raised:
         icecore.pack(label, into=tmp_path / "r.icecore")
     assert raised.value.kind == "format"
 

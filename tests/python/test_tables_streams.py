@@ -54,7 +54,7 @@ def test_padding_of_xz(tmp_path: Path) -> None:
     path.write_bytes(first + bytes(8) + second + bytes(1 << 19) + third + bytes(4))
     assert round_trip(path, tmp_path)[2] == WHOLE
     path.write_bytes(first + bytes(6) + second)
-    with pytest.raises(Error, match="6 zeros behind a stream are no multiple of 4"):
+    with pytest.raises(Error, match="6 zeros behind a stream: not a multiple of 4"):
         icecore.pack(path, into="memory://")
 
 

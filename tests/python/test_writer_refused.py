@@ -181,7 +181,7 @@ def test_chunks_that_are_no_lengths(tmp_path: Path, lengths: Any) -> None:
 
 @pytest.mark.parametrize("shape", [3, "abc", (2.5,), None])
 def test_shapes_that_are_none(shape: Any) -> None:
-    with icecore.create("memory://").writer("w") as w, pytest.raises(icecore.Error, match="of shape"):
+    with icecore.create("memory://").writer("w") as w, pytest.raises(icecore.Error, match="shape must be"):
         w.array("/x", shape=shape, dtype="f4")
 
 

@@ -105,7 +105,7 @@ class Adapting:
         return found, planned.record
 
     def _look_from(self, found: list[Codec], spent: float = 0.0) -> None:
-        # What has no list can't take in another codec, and a note would help nobody who writes right now.
+        # Without a list there is no other codec to switch to, and a writer can't use a note.
         watch = Watch(self._kind, self._chunk, found, self._goal, spent=spent)
         self._watch = watch if is_choice(found) else None
 

@@ -1,4 +1,4 @@
-"""Codecs of a kind, to be told apart by colour."""
+"""Families of codecs, for the colours of figures."""
 
 from __future__ import annotations
 

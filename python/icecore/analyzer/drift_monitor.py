@@ -138,7 +138,7 @@ def choice(lists: Sequence[list[Codec]]) -> list[Codec]:
 
 
 def goal_of(record: Any) -> Goal | None:
-    """The goal that an array's codecs were chosen for, as it was kept with them; None where there is none."""
+    """Return the recorded goal of an array's codecs, or None."""
     try:
         return Goal.of(record["goal"], record.get("bandwidth"))
     except (errors.Error, KeyError, TypeError, AttributeError, ValueError):

@@ -97,7 +97,7 @@ class Spread:
         return ratios[0] / ratios[1] if all(ratios) else 1.0
 
     def _chosen(self, choice: Choice, seen: Sample, rest: Sample, seconds: float) -> Choice:
-        """With its ratio on ``rest``, and on the blocks that were ``seen`` where it lies behind them."""
+        """With its ratio on ``rest``, and on the blocks that were ``seen`` if it is after them."""
         only = [{"label": choice.label, "codecs": choice.codecs}]
         again = measure(self._kind, rest, [choice.goal], only=only, seconds=seconds).choices
         if choice.goal.name not in again:

@@ -50,7 +50,7 @@ def _program(utility: external_compressors.Utility, level: str, source: Path, wo
     again = work / "again"
     unpack = external_compressors.unpack(utility, packed, again)
     if again.read_bytes() != source.read_bytes():
-        raise errors.make("io", f"{utility.name} -{level} does not give back {source.name}")
+        raise errors.make("io", f"{utility.name} -{level} does not reproduce {source.name}")
     before, after = source.stat().st_size, packed.stat().st_size
     packed.unlink()
     return ProgramFigures(f"{utility.name} -{level}", after, before / max(after, 1), pack, unpack)

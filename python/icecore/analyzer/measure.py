@@ -56,7 +56,7 @@ class Goal:
             Error: ``invalid`` for another name, or no speed.
         """
         if name not in GOALS:
-            raise errors.make("invalid", f"{name!r} is no goal of compression", " or ".join(GOALS))
+            raise errors.make("invalid", f"goal {name!r} is not valid", " or ".join(GOALS))
         if isinstance(bandwidth, str):
             bits = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([KMGT])b(/s)?\s*", bandwidth)
             if bits is not None:
@@ -318,7 +318,7 @@ def _ratio(sample: Sample, stored: int, blocks: int, entry: int) -> float:
     """
     if not blocks:
         return 0.0
-    # Empty chunks take part as far as the blocks that were measured stand for all that were read.
+    # Empty chunks take part in proportion to the measured share of the blocks that were read.
     share = blocks / len(sample.blocks)
     raw = sum(sample.raw[:blocks]) + sample.empty * share
     return raw / (stored + entry * sample.chunks * share)

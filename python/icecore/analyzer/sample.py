@@ -61,7 +61,7 @@ def take(
     most: int,
     held: Held | None = None,
 ) -> Sample:
-    """Read chunks of an array that stand for all of it.
+    """Read a sample of chunks that represents the array.
 
     The first, the last, and others from all over, evenly along each axis; at least 8 or one in a hundred, all
     where they fit into ``whole`` bytes, not more than fit into ``most`` bytes (but two).

@@ -23,7 +23,8 @@ def demo(
     """
     from dataclasses import asdict
 
-    from icecore.demo.run import REPO, describe, run
+    from icecore.demo.outcome import describe
+    from icecore.demo.run import REPO, run
 
     with Progress("demo"):
         outcome = run(folder)

@@ -31,6 +31,13 @@ from icecore.cli.follow import follow as follow_directory
 from icecore.display import text
 
 _POLL = "1s"
+#: options that are the same for files and for a directory to follow
+_HOW = (
+    *("codec", "goal", "bandwidth", "portable", "access", "measure", "memory", "trust", "header"),
+    *("summaries", "variables", "exclude", "coord_tolerance"),
+)
+#: options that exclude --follow
+_ONCE = ("append", "replace", "skip_existing", "dry_run", "message")
 
 
 def pack(
@@ -141,63 +148,38 @@ def pack(
     continues where it stopped. Subdirectories are ignored. With --concat a file that fails blocks the
     following ones; --keep-going skips it.
     """
-    from icecore.ingest.options import PackOptions
-    from icecore.ingest.pack import run
-
-    how: dict[str, Any] = {
-        "chunk": lengths(chunk),
-        "shard": lengths(shard),
-        "codec": codec,
-        "goal": goal,
-        "bandwidth": bandwidth,
-        "portable": portable,
-        "access": access,
-        "measure": measure,
-        "memory": memory,
-        "restore": not no_restore,
-        "trust": trust,
-        "header": header,
-        "summaries": summaries,
-        "variables": variables,
-        "exclude": exclude,
-        "coord_tolerance": coord_tolerance,
-        "storage": settings(storage),
-    }
+    asked = locals()
+    how: dict[str, Any] = {name: asked[name] for name in (*_HOW, "keep_going")}
+    how |= {"chunk": lengths(chunk), "shard": lengths(shard)}
+    how |= {"restore": not no_restore, "storage": settings(storage)}
     if follow is not None:
-        if sources or append or replace or skip_existing or dry_run or message is not None:
-            clash = (
-                "SRC, --append, --replace, --skip-existing, --dry-run and -m can't be combined with --follow"
-            )
+        if sources or any(asked[name] for name in _ONCE):
+            clash = "SRC, --append, --replace, --skip-existing, --dry-run and -m exclude --follow"
             raise errors.make("invalid", clash, "remove them")
-        from icecore.ingest.follow import Follower
-
-        follower = Follower(
-            follow, into, group, concat, glob, text.parse_seconds(poll), keep_going=keep_going, **how
-        )
-        follow_directory(follower, None if until_idle is None else text.parse_seconds(until_idle), json)
+        idle = None if until_idle is None else text.parse_seconds(until_idle)
+        _follow((follow, into, group, concat, glob, text.parse_seconds(poll)), how, idle, json)
         return
     if until_idle is not None or glob != "*" or poll != _POLL:
         clash = "--glob, --until-idle and --poll need a directory to watch"
         raise errors.make("invalid", clash, "name it: --follow DIR")
     if not sources:
         raise errors.make("invalid", "nothing to pack", "name files, or a directory to watch: --follow DIR")
+    once = {name: asked[name] for name in (*_ONCE, "allow_missing")}
+    _pack_once((sources, into, group, concat), {**once, **how}, into, json, verbose)
+
+
+def _follow(watched: tuple[Any, ...], how: dict[str, Any], idle: float | None, json: bool) -> None:
+    from icecore.ingest.follow import Follower
+
+    follow_directory(Follower(*watched, **how), idle, json)
+
+
+def _pack_once(what: tuple[Any, ...], how: dict[str, Any], into: str, json: bool, verbose: bool) -> None:
+    from icecore.ingest.options import PackOptions
+    from icecore.ingest.pack import run
+
     with Progress("pack") as progress:
-        options = PackOptions(
-            sources,
-            into,
-            group,
-            concat,
-            append=append,
-            replace=replace,
-            skip_existing=skip_existing,
-            keep_going=keep_going,
-            allow_missing=allow_missing,
-            dry_run=dry_run,
-            message=message,
-            progress=progress,
-            **how,
-        )
-        report = run(options)
+        report = run(PackOptions(*what, **{**how, "progress": progress}))
     finish("packed", report, into, json, verbose)
 
 

@@ -7,18 +7,17 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import h5py
 import numpy as np
 
 from icecore import errors
-from icecore.display import text
+from icecore.demo import events, frames
+from icecore.demo.outcome import Check, Outcome, check, counts
 from icecore.filesystem.atomic_output import room
 from icecore.ingest.link import link
 from icecore.ingest.pack import pack
-from icecore.ingest.report import Report
 from icecore.ingest.repository_source import is_repository
 from icecore.repository.open import open
 from icecore.repository.repo import Repo
@@ -38,37 +37,8 @@ _PLAN = {
     "/terrain": ("terrain.npy", "packed"),
     "/diviner": ("diviner.tab", "packed"),
 }
-
-
-@dataclass(frozen=True)
-class Check:
-    """One array, compared element by element with its source; or the text of a table, byte by byte."""
-
-    path: str
-    same: bool
-    detail: str = ""
-
-
-@dataclass
-class Outcome:
-    """What the demonstration did.
-
-    Attributes:
-        folder: where the files are.
-        rows: per sample: file, arrays by what was done, bytes of the file, raw bytes, bytes in the
-            repository, seconds to write, to read all of it with icecore, and with the field's own library.
-        checks: one per array, and one per table of text.
-    """
-
-    folder: Path
-    rows: list[dict[str, object]] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-    snapshot: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether every element of every array was the same."""
-        return bool(self.checks) and all(check.same for check in self.checks)
+#: groups of the sections that draw pictures → their files
+_MORE = {frames.GROUP: frames.FOLDER, events.GROUP: events.FILE}
 
 
 def run(folder: Path) -> Outcome:
@@ -89,7 +59,7 @@ def run(folder: Path) -> Outcome:
         outcome.rows.append(
             {
                 "file": name,
-                "arrays": _counts(report),
+                "arrays": counts(report),
                 "bytes_file": source.stat().st_size,
                 "bytes_raw": report.bytes_raw,
                 "bytes_stored": report.bytes_stored,
@@ -97,9 +67,11 @@ def run(folder: Path) -> Outcome:
             }
         )
     repo = open(into)
-    outcome.snapshot = repo.snapshot_id
     for (group, (name, _)), row in zip(_PLAN.items(), outcome.rows, strict=True):
         _compare(repo, group, folder / name, row, outcome.checks)
+    frames.show(folder, into, outcome)
+    events.show(folder, into, outcome)
+    outcome.snapshot = open(into).snapshot_id
     return outcome
 
 
@@ -120,7 +92,8 @@ def _prepare(folder: Path) -> None:
     if repo.exists():
         _forget(repo)
         return
-    found = next((name for name, _ in _PLAN.values() if (folder / name).exists()), None)
+    names = [*(name for name, _ in _PLAN.values()), *_MORE.values()]
+    found = next((name for name in names if (folder / name).exists()), None)
     if found is not None:
         raise _foreign(f"{folder} holds {found}")
 
@@ -138,7 +111,7 @@ def _forget(place: Path) -> None:
             raise _foreign(str(place)) from None
         shutil.rmtree(place, ignore_errors=True)
         return
-    if others := {f"/{path.split('/')[1]}" for path in repo} - _PLAN.keys():
+    if others := {f"/{path.split('/')[1]}" for path in repo} - _PLAN.keys() - _MORE.keys():
         raise _foreign(f"{place} holds {', '.join(sorted(others)[:3])}")
     repo._native.remove(only_if_bare=False)
 
@@ -158,7 +131,7 @@ def _compare(repo: Repo, group: str, source: Path, row: dict[str, object], check
     theirs = dict(_reference(source))
     row["seconds_reference"] = time.perf_counter() - began
     for path in sorted({*ours, *(group + inside for inside in theirs)}):
-        checks.append(_check(path, ours.get(path), theirs.get(path[len(group) :])))
+        checks.append(check(path, ours.get(path), theirs.get(path[len(group) :])))
     if source.suffix == ".tab":
         checks.append(_restored(repo, group, source))
 
@@ -169,17 +142,6 @@ def _restored(repo: Repo, table: str, source: Path) -> Check:
         restore(repo, table, str(text))
         same = text.read_bytes() == source.read_bytes()
     return Check(table, same, "" if same else "its text comes out differently")
-
-
-def _check(path: str, ours: np.ndarray | None, theirs: np.ndarray | None) -> Check:
-    if ours is None or theirs is None:
-        return Check(path, False, "not in the repository" if ours is None else "not in the source")
-    if ours.shape != theirs.shape or ours.dtype != theirs.dtype.newbyteorder("="):
-        return Check(path, False, f"{ours.dtype} {ours.shape}, in the source {theirs.dtype} {theirs.shape}")
-    differing = int(
-        np.sum(ours.view(f"V{ours.itemsize}") != theirs.astype(ours.dtype).view(f"V{ours.itemsize}"))
-    )
-    return Check(path, differing == 0, f"{differing:,} of {ours.size:,} elements differ" if differing else "")
 
 
 def _reference(source: Path) -> Iterator[tuple[str, np.ndarray]]:
@@ -229,43 +191,3 @@ def _columns(source: Path) -> Iterator[tuple[str, np.ndarray]]:
             case _:
                 values = column.astype("f8" if "." in column[0] else "i8")
         yield f"/{name.strip()}", values
-
-
-def describe(outcome: Outcome) -> str:
-    """The outcome as text: bytes of the file and of the repository, time to write, to read with icecore, and
-    to read with h5py and NumPy.
-    """
-    cells = [
-        [
-            row["file"],
-            row["arrays"],
-            text.size(_number(row["bytes_file"])),
-            text.size(_number(row["bytes_stored"])),
-            *(_time(row[f"seconds_{what}"]) for what in ("write", "read", "reference")),
-        ]
-        for row in outcome.rows
-    ]
-    headers = ["sample", "arrays", "file", "stored", "written", "read", "h5py, np"]  # within 80 columns
-    lines = [text.table(headers, cells, (2, 3, 4, 5, 6)), ""]
-    wrong = [check for check in outcome.checks if not check.same]
-    lines += [f"WRONG {check.path}: {check.detail}" for check in wrong]
-    right = len(outcome.checks) - len(wrong)
-    count = f"{right} of {len(outcome.checks)}"
-    lines.append(f"{count} arrays and tables are the same as in their source, element by element")
-    return "\n".join(lines)
-
-
-def _counts(report: Report) -> str:
-    """``36 linked, 2 copied``."""
-    return ", ".join(
-        f"{n} {how}" for how in ("linked", "mixed", "copied", "packed") if (n := report.count(how))
-    )
-
-
-def _time(seconds: object) -> str:
-    milliseconds = _number(seconds) * 1e3
-    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.1f} ms"
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0

@@ -33,15 +33,15 @@ _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
 #: that all candidates take; how much longer than it was given a short array may take, and a long one, for
 #: them to see whole chunks
 _SECONDS_A_BYTE, _LONGER, _MUCH_LONGER = 6e-6, 3.0, 24.0
-#: without names the largest arrays that a pack would measure, each of which needs so many seconds at least
+#: without names the largest arrays that a pack would measure; each needs at least this many seconds
 _LARGEST, _LEAST = 8, 1.0
-#: what a file without arrays is told for: it is there no more, or has arrays of a type that can't be taken
+#: reasons for a file without arrays: it was deleted, or its arrays have unsupported dtypes
 _TOLD = ("source-missing", "io", "source-changed", "dtype")
 #: of the time: for all candidates; what is left, this much at least, is for what is chosen, on more chunks
 _MEASURING, _CHOSEN = 0.5, 0.3
 _NOTES = (
     "write, read: MB (10^6 bytes) of raw data a second, CPU time of one core; two codecs at most run at once",
-    "*: no other codec is better in both ratio and read; ~: left out early, told by the one nearest to it",
+    "*: no other codec is better in both ratio and read; ~: skipped early, estimated from the nearest one",
     "ratios: of the sample, times what a quick codec reaches on up to 48 MiB over what it does on the sample",
     "LZO is not among the codecs (its licence is the GPL): lz4 stands where it would",
 )

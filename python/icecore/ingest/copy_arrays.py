@@ -21,6 +21,7 @@ from icecore.layout import layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
+from icecore.sources.mapping.column_nulls import NULL, value_of
 from icecore.sources.mapping.stored_chunks import Held
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.writer import Writer
@@ -114,6 +115,8 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
     assert step.old is not None
     step.entry.check()
     array = ArrayWriter(writer, step.old, step.entry.dtype)
+    if _marks_null(writer, step):
+        array.reread()
 
     def reading(region: tuple[slice, ...]) -> np.ndarray:
         data = read(region)
@@ -131,6 +134,17 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
         part = tuple(s + n - a for s, n, a in zip(start, extent, low, strict=True))
         ahead = tuple(a - b for a, b in zip(low, step.origin, strict=True))
         array.write_from(low, part, _behind(reading, ahead))
+
+
+def _marks_null(writer: Writer, step: Step) -> bool:
+    """Give a stored column that had no nulls the attribute that marks those of the new rows."""
+    entry, old = step.entry, step.old.attrs if step.old is not None else {}
+    added = [name for name in NULL if name in entry.attrs and name not in old]
+    if added:
+        attrs = writer._view()._array(step.path).attrs
+        values = {name: value_of(entry, name) for name in added}
+        writer.attrs(step.path, {**attrs, **values})
+    return bool(added)
 
 
 def _behind(read: Reader, ahead: tuple[int, ...]) -> Reader:

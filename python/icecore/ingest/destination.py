@@ -101,7 +101,7 @@ def writing(target: Target) -> Iterator[Writer]:
 
 
 def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> tuple[Repo, bool]:
-    """A new repository, or the one that someone made meanwhile; and whether it is new."""
+    """Create a repository, or open one that another process created meanwhile; return whether it is new."""
     assert not isinstance(into, Repo)
     place, _ = address.split_ref(into)
     try:

@@ -160,7 +160,7 @@ class Follower:
             yield Event(first, later=len(later))
 
     def _try(self, files: list[Seen]) -> Iterator[Event]:
-        """What became of files, of which those that someone else took are left out."""
+        """Outcome of each file; files that another process packed are left out."""
         try:
             report, taken = self._take(files)
         except errors.Error as error:
@@ -202,7 +202,7 @@ class Follower:
         return looks == _PATIENCE
 
     def run(self, until_idle: float | None = None, stop: threading.Event | None = None) -> Iterator[Event]:
-        """Look again and again, until nothing was taken for ``until_idle`` seconds or ``stop`` is set."""
+        """Look again and again, until no file was packed for ``until_idle`` seconds or ``stop`` is set."""
         stop = stop or threading.Event()
         last = time.monotonic()
         while True:

@@ -6,7 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from icecore import errors
 from icecore.ingest.continue_in_time import continued, on_time_axes
@@ -14,10 +17,12 @@ from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
+from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
 from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
+from icecore.sources.mapping.column_nulls import with_one_null
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -102,7 +107,7 @@ def assemble(
         concat: the dimension to join along.
         repo: the repository, or None where it is yet to be made.
         existing: what to do about arrays that exist.
-        unpack: join numbers of several scales as the floats that they stand for.
+        unpack: join numbers of several scales as unscaled floats.
         tolerance: accepted difference of coordinates, in their units.
     """
     result = Assembly()
@@ -119,6 +124,7 @@ def assemble(
         try:
             if existing.append:
                 maps.insert(0, _stored(maps, root, repo, concat))
+            with_one_null(maps, partial(_holds, repo, root))
             joined = join(maps, concat, unpack, tolerance)
             result.notes = [
                 Failure(address.join(root, note.path), note.kind, note.message)
@@ -151,11 +157,19 @@ def _out_of_order(
         found = ends(entry, [(each.source, each.arrays[path].shape[0]) for each in maps])
         stored = address.join(root, path)
         if repo is not None and found and (old := repo.arrays[stored]).size:
-            with suppress(errors.Error):  # a linked file that changed is no reason not to append
+            with suppress(errors.Error):  # appending does not need linked files that changed
                 found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
         if said := disorder(found, entry.attrs.get("units")):
             notes.append(Failure(stored, "order", said))
     return notes
+
+
+def _holds(repo: Repo | None, root: str, path: str, value: Any) -> bool:
+    """Whether the rows of a stored column hold a value; they are scanned in blocks."""
+    if repo is None:
+        return False
+    array = repo.arrays[address.join(root, path)]
+    return any(bool(np.any(block == value)) for block in row_blocks(array))
 
 
 def _is_same(one: str, other: str) -> bool:

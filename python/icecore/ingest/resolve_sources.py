@@ -16,7 +16,7 @@ from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.repository_source import is_repository, open_repository
 from icecore.ingest.select_variables import Selection
 from icecore.repository import address
-from icecore.sources import expand, listed, memory
+from icecore.sources import memory
 from icecore.sources.failure import Failure
 from icecore.sources.files import tree_address
 from icecore.sources.files.identity import is_remote
@@ -24,6 +24,7 @@ from icecore.sources.files.signatures import GWF
 from icecore.sources.index_pool import open_sources
 from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.memory import kind_of
+from icecore.sources.source_list import expand, listed
 
 #: files from which on indexing reports progress
 _MANY = 16

@@ -89,7 +89,7 @@ def plan_tables(
 
 
 def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
-    """What lies below a group besides the columns of the table that it is."""
+    """Nodes below a group that are not columns of its table."""
     prefix = path.rstrip("/") + "/"
     columns = {prefix + name for name in nodes[path].ours.get("table", {}).get("columns", [])}
     return [
@@ -184,7 +184,7 @@ def pack_tables(
         that are made already.
 
     Raises:
-        DamagedSource: where files are joined, all but one of which (and its ``others``) may be.
+        DamagedSource: if files are joined; all but this one (and its ``others``) may be.
         Error: the first failure, unless ``keep_going`` and something is left.
     """
     long: list[str] = []

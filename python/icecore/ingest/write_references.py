@@ -81,7 +81,7 @@ def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry
 
 
 def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The numbers of an entry's linked chunks in the regular grid of an array of ``shape``, of which it
+    """The numbers of an entry's linked chunks in the regular grid of an array of ``shape``; it
     begins at chunk number ``chunks`` along ``axis``.
     """
     if not isinstance(entry.chunks, tuple):

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -18,6 +18,7 @@ from xarray.backends import AbstractDataStore, BackendArray, BackendEntrypoint, 
 from xarray.core import indexing
 
 from icecore import errors
+from icecore.integrations import xarray_accessor as xarray_accessor  # registers `.icecore`
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import BOUNDS, names, near
@@ -35,7 +36,7 @@ _TEXT = np.dtype("O", metadata={"element_type": str})
 class IcecoreBackend(BackendEntrypoint):
     """The backend that xarray finds under ``engine="icecore"``.
 
-    Text of any length stays lazy, and nobody knows the size of its elements: dask then refuses
+    Variable-length strings stay lazy. The size of their elements is unknown, so dask rejects
     ``chunks="auto"``, as it does for xarray's Zarr backend. ``chunks={}`` takes the stored chunks.
     """
 
@@ -78,7 +79,7 @@ class IcecoreBackend(BackendEntrypoint):
             storage: credentials and settings of the object store.
             allow_links: URL prefixes that linked files may be read from.
             rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
-                attribute ``rtol_bound`` says what each float variable comes to. Other variables are exact,
+                attribute ``rtol_bound`` is the largest relative error of a float variable. Others are exact,
                 and so are coordinates, times, places, bounds and grid mappings: data are found by them; also
                 those with an ``add_offset``, as the error would be another one behind it.
                 What would be read as ``_FillValue`` or ``missing_value``, or as the array's own fill value,
@@ -127,11 +128,11 @@ class IcecoreBackend(BackendEntrypoint):
 
 def to_xarray(node: Array | Group, **options: Any) -> Any:
     """Return a group as a dataset, or an array as a data array with the coordinates of its group."""
-    backend = IcecoreBackend()
+    options["engine"] = IcecoreBackend
     if isinstance(node, Group):
-        return backend.open_dataset(node, **options)
+        return xr.open_dataset(cast(Any, node), **options)
     parent = node.repo[node.path.rsplit("/", 1)[0] or "/"]
-    dataset = backend.open_dataset(parent, **options)
+    dataset = xr.open_dataset(cast(Any, parent), **options)
     if node.name not in dataset.variables:
         message = f"xarray's decoding leaves {node.path} out as a variable"
         raise errors.make("unsupported", message, "pass decode_coords=False or concat_characters=False")
@@ -236,7 +237,7 @@ class _Store(AbstractDataStore):
             # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
             # Not for times and text of fixed size either: netCDF has neither, xarray encodes them anew.
             encoding["dtype"] = array.dtype
-        # With an offset the error of what is stored says nothing of that of what it stands for.
+        # With an offset the error of a stored number does not bound that of the decoded one.
         exact = name in self._exact or bool(np.any(attrs.get("add_offset", 0)))
         rtol = self._rtol if array.dtype.kind in "fc" and not exact else None
         if rtol is not None:
@@ -256,7 +257,7 @@ class _Lazy(BackendArray):
     def __init__(self, array: Array, rtol: float | None) -> None:
         self._array = array
         self._precision = precision(rtol)
-        #: values in which one that stands for no value and others meet: they are read exactly
+        #: values that may be rounded to or from a missing value: they are read exactly
         self.doubtful = np.empty(0, array.dtype) if rtol is not None else None
         self.shape = array.shape
         self.dtype = _TEXT if array._node.dtype_label == "string" else array.dtype
@@ -276,7 +277,7 @@ class _Lazy(BackendArray):
 
 
 def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
-    """Chunk lengths of an axis, of which the last may stick out of the array."""
+    """Chunk lengths of an axis; the last chunk may extend beyond the array."""
     edges = np.minimum(np.cumsum(sizes), length)
     return tuple(np.diff(edges, prepend=0).tolist())
 

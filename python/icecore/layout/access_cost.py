@@ -45,7 +45,7 @@ def costs(array: Array, spec: access_pattern.Spec) -> list[Cost]:
     """The cost of each pattern, by the references and shard indexes that are really there; no data is read.
 
     Raises:
-        Error: ``invalid`` for patterns that make no sense or don't fit the array.
+        Error: ``invalid`` for patterns that are not valid or don't fit the array.
     """
     patterns = access_pattern.parse(spec)
     access_pattern.check(patterns, [(array.path, array.shape, array.dims)])

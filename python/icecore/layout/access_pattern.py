@@ -156,7 +156,7 @@ def _text(spec: str) -> Iterable[Pattern]:
         try:
             probability = float(chance) if colon else 1.0 / len(parts)
         except ValueError:
-            raise _unclear(part, f"{chance!r} is no probability") from None
+            raise _unclear(part, f"{chance!r} is not a probability") from None
         items = [item.strip() for item in box.split(",")]
         if all("=" in item for item in items):
             named = [(name.strip(), value) for name, _, value in (item.partition("=") for item in items)]
@@ -175,7 +175,7 @@ def _length(text: str, part: str) -> int | None:
     if text in ("all", ":"):
         return None
     if not text.isdecimal() or not int(text):
-        raise _unclear(part, f"{text!r} is no length")
+        raise _unclear(part, f"{text!r} is not a length")
     return int(text)
 
 
@@ -187,7 +187,7 @@ def _items(spec: Sequence[Any]) -> Iterable[Pattern]:
         except (TypeError, ValueError) as error:
             if isinstance(error, errors.Error):
                 raise
-            raise _unclear(repr(item), 'it is no pair like ({"time": 1, "y": None}, 0.7)') from None
+            raise _unclear(repr(item), 'expected a pair like ({"time": 1, "y": None}, 0.7)') from None
 
 
 def _pattern(lengths: Mapping[str, int | None] | Sequence[int | None], probability: float) -> Pattern:

@@ -36,7 +36,7 @@ def fastest(
     """The layout, of the best ones at three prices of a chunk, whose random reads take the least time.
 
     Arrays of more than 64 MB, or ``memory``, are tried on a box of them with about their proportions. Where
-    the first axis grows, by so many ``rows`` a commit, what is there stands for what will come, again and
+    the first axis grows, by so many ``rows`` a commit, the existing data is used for future rows, again and
     again.
     """
     source = entry.chunks if isinstance(entry.chunks, tuple) else None

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from math import prod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from icecore import errors
 from icecore.display.text import shape_label
 from icecore.repository import selection
-from icecore.repository.cached_property import cached_property
+from icecore.repository.array_request import read_points, request, rows
 from icecore.repository.indexers import Orthogonal, Vectorized
-from icecore.repository.nodes import Node
 from icecore.repository.precision import precision
-from icecore.repository.results import Storage
+from icecore.repository.timed_array import TimedArray
 from icecore.repository.upper_rooms import provider
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from icecore import _icecore
     from icecore.repository.read_plan import Plan
     from icecore.repository.repo import Repo
 
-_ITER_BYTES = 16 << 20
 
-
-class Array:
+class Array(TimedArray):
     """An array at one version. Data is read when the array is indexed.
 
     Indexing follows NumPy: integers, slices with any step, an ellipsis, integer lists, boolean masks. Several
@@ -43,114 +37,6 @@ class Array:
         ([4, 6], [1, 4])
     """
 
-    def __init__(self, repo: Repo, node: Node) -> None:
-        self._repo = repo
-        self._node = node
-
-    @cached_property
-    def _native(self) -> _icecore.Array:
-        return self._repo._native.array(self._node.path)
-
-    @property
-    def repo(self) -> Repo:
-        """The repository, at the version this array was opened at."""
-        return self._repo
-
-    @property
-    def path(self) -> str:
-        """Absolute path inside the repository."""
-        return self._node.path
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self._node.name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Elements along each axis."""
-        return self._node.shape
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    @property
-    def dims(self) -> tuple[str | None, ...]:
-        """Dimension names, None for an axis without a name."""
-        return self._node.dims
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype that reads return, in native byte order."""
-        subarrays = self._node.ours.get("subarrays")
-        if not subarrays:
-            return self._native.dtype
-        from icecore.repository.structured_dtypes import shaped
-
-        return shaped(self._native.dtype, subarrays)
-
-    @property
-    def chunks(self) -> tuple[int, ...] | None:
-        """Shape of a chunk, the unit of decoding; None on a rectilinear grid (chunks of different shapes)."""
-        return self._node.grid[0]
-
-    @property
-    def shards(self) -> tuple[int, ...] | None:
-        """Shape of a shard, the unit of I/O; None without sharding."""
-        return self._node.grid[1]
-
-    @cached_property
-    def codecs(self) -> list[dict[str, Any]]:
-        """The Zarr v3 codecs of a chunk; for a sharded array those inside the shard."""
-        return self._node.codecs
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """A copy of the attributes; ``_FillValue`` of floats, which Zarr stores as a string, is a number."""
-        from icecore.repository.json_attributes import fill_of_attribute
-
-        attrs = self._node.numbers
-        if self.dtype.kind == "f" and "_FillValue" in attrs:
-            attrs["_FillValue"] = fill_of_attribute(attrs["_FillValue"], self.dtype)
-        return attrs
-
-    @property
-    def fill_value(self) -> Any:
-        """The value of elements that were never written (Zarr's ``fill_value``)."""
-        import numpy as np
-
-        raw = self._native.fill
-        if self.dtype.kind == "O":
-            return raw.decode("utf-8", "replace") if self._node.dtype_label == "string" else raw
-        return np.frombuffer(raw, self.dtype, 1)[0]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the whole array in memory."""
-        return self.size * self.dtype.itemsize
-
-    @cached_property
-    def storage(self) -> Storage:
-        """Storage statistics: number of missing, inline, native and linked chunks; linked files."""
-        return Storage(**self._native.storage())
-
-    @property
-    def nbytes_stored(self) -> int:
-        """Stored bytes in the repository and in linked files."""
-        return self.storage.bytes_stored
-
-    @property
-    def linked(self) -> bool:
-        """Whether any chunk is stored in a linked file."""
-        return self.storage.linked > 0
-
     def __getitem__(self, sel: Any) -> Any:
         """Read a selection: an ndarray, or a scalar if every index is an integer.
 
@@ -165,31 +51,8 @@ class Array:
     def _read(
         self, index: Any, out: Any = None, outer: bool = False, options: dict[str, Any] | None = None
     ) -> np.ndarray:
-        index, target, finish = self._request(index, out)
+        index, target, finish = request(self, index, out)
         return finish(self._native.read(index, target, outer, options))
-
-    def _request(self, index: Any, out: Any) -> tuple[Any, Any, Callable[[np.ndarray], np.ndarray]]:
-        """Return the index and output for the engine, and a function that converts its result.
-
-        The engine supports neither boolean masks of scalar arrays nor subarrays in structured dtypes.
-        """
-        if self._plain:
-            return index, out, _unchanged
-        if not self.shape and out is None and (mask := selection.truth(index)) is not None:
-            _, _, finish = self._request((), None)
-            return (), None, lambda found: finish(found).reshape(1)[:mask]
-        if not self._node.ours.get("subarrays"):
-            return index, out, _unchanged
-        dtype = self.dtype
-        if out is None:
-            return index, None, lambda found: found.view(dtype)
-        target = out.view(self._native.dtype) if getattr(out, "dtype", None) == dtype else out
-        return index, target, lambda _: out
-
-    @cached_property
-    def _plain(self) -> bool:
-        """Whether the engine's results need no conversion: neither a scalar array nor subarrays."""
-        return bool(self.shape) and not self._node.ours.get("subarrays")
 
     def read(
         self,
@@ -290,68 +153,6 @@ class Array:
         """
         return provider("to_xarray")(self, **options)
 
-    @property
-    def segments(self) -> list[tuple[int, int]]:
-        """Spans [start, stop) in GPS nanoseconds that have samples, of an array with a time axis.
-
-        Raises:
-            Error: ``unsupported`` for an array without one.
-        """
-        return provider("segments")(self)
-
-    def between(self, start: Any, stop: Any, gaps: str = "raise") -> np.ndarray:
-        """Read a stretch of time: GPS seconds, or UTC as a datetime or ISO text; ``stop`` is not included.
-
-        Args:
-            start: of the stretch.
-            stop: its end.
-            gaps: where samples are missing, also at both ends: ``raise``, ``pad`` (with the fill value, NaN
-                of floats) or ``ignore`` (the samples that exist, one behind the other).
-
-        Returns:
-            Samples, shape ``(n,)``.
-
-        Raises:
-            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
-                without a time axis; ``invalid``.
-
-        Example:
-            >>> import icecore
-            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
-            >>> repo = icecore.create("memory://")
-            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
-            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
-            >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
-            [2.0, 3.0]
-        """
-        return provider("between")(self, start, stop, gaps)
-
-    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
-        """Reduce a stretch of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
-
-        Args:
-            start: GPS seconds or UTC; the array's start if omitted.
-            stop: not included; the array's end if omitted.
-            points: windows at most; a window is one sample where the stretch has no more.
-
-        Returns:
-            An :class:`icecore.timeseries.trend.Trend`.
-
-        Raises:
-            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
-                ``invalid``.
-
-        Example:
-            >>> import icecore
-            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
-            >>> repo = icecore.create("memory://")
-            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
-            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
-            >>> repo.at("main")["/H1/X"].trend(points=2).max.tolist()
-            [3.0, 7.0]
-        """
-        return provider("trend")(self, start, stop, points)
-
     def plan(self, sel: Any = None, rtol: float | None = None, leading_bytes: int | None = None) -> Plan:
         """Return the plan of a read: requests, bytes, chunks, error bound.
 
@@ -371,7 +172,7 @@ class Array:
             >>> repo.at("main")["/t2m"].plan(slice(5, 25)).chunks
             3
         """
-        index, _, _ = self._request(selection.normalize(sel, self.dims), None)
+        index, _, _ = request(self, selection.normalize(sel, self.dims), None)
         from icecore.repository.read_plan import Plan
 
         return Plan(**self._native.plan(index, False, precision(rtol, leading_bytes)))
@@ -417,22 +218,7 @@ class Array:
             >>> repo.at("main")["/t2m"].points([[0, 0], [1, 2]]).tolist()
             [1, 6]
         """
-        import numpy as np
-
-        points = np.asarray(coordinates)
-        if points.size == 0:
-            points = points.reshape(0, self.ndim).astype("i8")
-        if points.ndim != 2 or points.shape[1] != self.ndim or points.dtype.kind not in "iu":
-            raise errors.make(
-                "selection",
-                f"{self.path}: points need integers of shape (n, {self.ndim}) "
-                f"(got {points.dtype} of shape {points.shape})",
-                "give one row of indexes per element",
-            )
-        if self.ndim == 0:
-            return np.full(len(points), self._read(())[()], self.dtype)
-        index = selection.normalize(tuple(points.T), self.dims)
-        return self._read(index)
+        return read_points(self, coordinates)
 
     @property
     def vindex(self) -> Vectorized:
@@ -464,14 +250,7 @@ class Array:
         """Iterate over the first axis; rows are read in blocks of whole chunks, not one by one."""
         if not self.shape:
             raise TypeError(f"{self.path} is a scalar: it can't be iterated over")
-        return self._rows()
-
-    def _rows(self) -> Iterator[Any]:
-        row = max(prod(self.shape[1:]) * self.dtype.itemsize, 1)
-        unit = (self.chunks or (1,))[0]
-        step = max(_ITER_BYTES // row // unit, 1) * unit
-        for start in range(0, self.shape[0], step):
-            yield from self.read(slice(start, min(start + step, self.shape[0])))
+        return rows(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_reopen, (self._repo, self.path))
@@ -489,10 +268,6 @@ class Array:
         from icecore.display.html import array
 
         return array(self)
-
-
-def _unchanged(found: np.ndarray) -> np.ndarray:
-    return found
 
 
 def _reopen(repo: Repo, path: str) -> Array:

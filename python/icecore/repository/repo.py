@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.repository import address, selection
-from icecore.repository.array import Array
-from icecore.repository.cached_property import cached_property
-from icecore.repository.group import Group, Members
+from icecore.repository import address
+from icecore.repository.group import Group
+from icecore.repository.hierarchy import Hierarchy
 from icecore.repository.native import open_native
-from icecore.repository.nodes import Node, hidden, suggestion
 from icecore.repository.precision import precision
+from icecore.repository.read_many import requests
 from icecore.repository.upper_rooms import provider
 from icecore.repository.versions import Versions
 
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
     from icecore.repository.read_plan import Plan
     from icecore.tables.query.table import Table
     from icecore.writing.writer import Writer
-
-#: root group of a repository without commits
-_ROOT = Node("/", False, '{"zarr_format": 3, "node_type": "group"}')
 
 
 @lru_cache(maxsize=16)
@@ -46,7 +41,7 @@ def _reopen(
     return Repo(open_native(place, snapshot, dict(storage), allowed), dict(storage), allowed, ref)
 
 
-class Repo(Members, Versions):
+class Repo(Hierarchy, Versions):
     """A repository at one version: a mapping from sorted paths to arrays and groups.
 
     :func:`icecore.open` and :func:`icecore.create` return one. A version never changes; ``repo.at("main")``
@@ -61,38 +56,6 @@ class Repo(Members, Versions):
         >>> repo["/t2m"][0:2].tolist()
         [1.0, 2.0]
     """
-
-    def __init__(
-        self,
-        native: _icecore.Repo,
-        storage: Mapping[str, str] | None,
-        allow_links: list[str] | None,
-        ref: str | None = None,
-    ) -> None:
-        self._native = native
-        self._ref = native.ref if ref is None else ref
-        self._storage = dict(storage or {})
-        self._allow_links = allow_links
-
-    @property
-    def url(self) -> str:
-        """Where the repository is."""
-        return self._native.url
-
-    @property
-    def ref(self) -> str:
-        """The branch, tag, snapshot id or time that the repository was opened at."""
-        return self._ref
-
-    @property
-    def snapshot_id(self) -> str:
-        """The id of the snapshot that reads use."""
-        return self._native.snapshot_id
-
-    @property
-    def link_prefixes(self) -> list[str]:
-        """URL prefixes that linked files may be read from."""
-        return list(self._native.link_prefixes)
 
     def at(self, ref: str) -> Repo:
         """Return the same repository at another version.
@@ -116,61 +79,6 @@ class Repo(Members, Versions):
     def _over(self, native: _icecore.Repo) -> Repo:
         """Another version, with this one's settings."""
         return Repo(native, self._storage, self._allow_links)
-
-    @cached_property
-    def _nodes(self) -> dict[str, Node]:
-        return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
-
-    def _visible(self) -> list[Node]:
-        return [node for node in self._nodes.values() if not hidden(node.path)]
-
-    def _array(self, path: str) -> Array:
-        item = self[path]
-        if not isinstance(item, Array):
-            raise errors.make(
-                "not-found",
-                f"{item.path} is a group, not an array",
-                f"see `icecore ls {quote(self.url)} {quote(item.path)}`",
-            )
-        return item
-
-    def __getitem__(self, path: str) -> Array | Group:
-        """Return the array or group at ``path``; the leading ``/`` is optional.
-
-        Raises:
-            Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths.
-        """
-        absolute = address.absolute(path)
-        node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
-        if node is None:
-            known = (node.path for node in self._visible())
-            hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")
-            raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)
-        return Array(self, node) if node.is_array else Group(self, node)
-
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and address.absolute(path) in self._nodes
-
-    def __iter__(self) -> Iterator[str]:
-        return (node.path for node in self._visible() if node.path != "/")
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    @property
-    def arrays(self) -> dict[str, Array]:
-        """path → array, for all arrays."""
-        return {node.path: Array(self, node) for node in self._visible() if node.is_array}
-
-    @property
-    def groups(self) -> dict[str, Group]:
-        """path → group, for all groups including the root."""
-        return {node.path: Group(self, node) for node in self._visible() if not node.is_array}
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """A copy of the root group's attributes."""
-        return self._nodes["/"].numbers if "/" in self._nodes else {}
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> Table:
         """Return the group at ``path`` as a table: its one-dimensional arrays are the columns.
@@ -234,7 +142,7 @@ class Repo(Members, Versions):
             >>> found["/u"].tolist(), found["/v"].tolist()
             ([1, 2], [4, 5, 6])
         """
-        asked = self._items(items, out)
+        asked = requests(self, items, out)
         found = self._native.read_many([item for item, _ in asked], False, precision(rtol, leading_bytes))
         return {path: finish(data) for path, (_, finish), data in zip(items, asked, found, strict=True)}
 
@@ -257,26 +165,10 @@ class Repo(Members, Versions):
             >>> repo.at("main").plan({"/u": slice(0, 2)}).bytes_out
             8
         """
-        asked = [item for item, _ in self._items(items, None)]
+        asked = [item for item, _ in requests(self, items, None)]
         from icecore.repository.read_plan import Plan
 
         return Plan(**self._native.plan_many(asked, False, precision(rtol, leading_bytes)))
-
-    def _items(self, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:
-        for given in (items, {} if out is None else out):
-            if not isinstance(given, Mapping):
-                raise errors.make(
-                    "invalid",
-                    f"items and out must be dictionaries (got {given!r:.60})",
-                    "path → selection: repo.read({'/a': None, …}); one array: repo['/a'][...]",
-                )
-        arrays = [self._array(path) for path in items]
-        asked: list[Any] = []
-        for array, (path, sel) in zip(arrays, items.items(), strict=True):
-            index = selection.normalize(sel, array.dims)
-            index, target, finish = array._request(index, out.get(path) if out else None)
-            asked.append(((array.path, index, target), finish))
-        return asked
 
     async def aread(
         self, items: Mapping[str, Any], rtol: float | None = None, leading_bytes: int | None = None
@@ -394,13 +286,3 @@ class Repo(Members, Versions):
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return (self.url, self.snapshot_id)
-
-    def __repr__(self) -> str:
-        from icecore.display import tree
-
-        return tree.text(self._visible(), "/", f"<icecore.Repo {self.url}@{self.ref}>")
-
-    def _repr_html_(self) -> str:
-        from icecore.display import html
-
-        return html.hierarchy(self._visible(), "/", f"{self.url}@{self.ref}")

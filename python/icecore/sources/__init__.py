@@ -1,6 +1,7 @@
 """Sources: one file a format, and the table that finds the right one.
 
-    from icecore.sources import expand, open_source
+    from icecore.sources import open_source
+    from icecore.sources.source_list import expand
 
     for path in expand("archive/**/*.nc"):
         arrays = open_source(path)          # an ArrayMap
@@ -12,19 +13,16 @@ A format is recognised by its content, never by its suffix. To add one: a module
 from __future__ import annotations
 
 import builtins
-import glob
 import json
 import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from shlex import quote
 from typing import Any
 
 from icecore import errors
 from icecore.repository import address
-from icecore.repository.nodes import suggestion
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity, file_url, identity, is_remote, local_path
@@ -41,7 +39,6 @@ __all__ = [
     "Identity",
     "Links",
     "Note",
-    "expand",
     "file_url",
     "format_of",
     "identity",
@@ -49,11 +46,7 @@ __all__ = [
     "open_source",
 ]
 
-#: suffixes of lists of frame files: LAL caches and FFL
-LISTS = (".cache", ".lcf", ".ffl")
 _DIRECTORY, _EMPTY = 1 << 16, 32
-#: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
-_FEW = 500
 #: package → the extra that brings it
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
 _EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
@@ -66,7 +59,7 @@ _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table: a format's name, how its content is told, the module that reads
+    """A row of the table: a format's name, how its content is recognised, the module that reads
     it.
     """
 
@@ -200,7 +193,7 @@ def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     if tree:
         return _open_tree(file, tree, **options)
     if not is_remote(source) and os.path.isdir(source):
-        row = _folder_format(source)
+        row = folder_format(source)
         if row is None:
             message = f"{source} is a folder, not a file or Zarr store"
             raise errors.make("format", message, "give the files in it, or a glob")
@@ -238,107 +231,7 @@ def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
         ) from error
 
 
-def expand(source: str | os.PathLike[str]) -> list[str]:
-    """The files that a source argument stands for, sorted: a file, a folder (every file of a known format
-    below it that is not in a repository), a glob, ``@list.txt`` (one source per line, relative to the list),
-    an http(s) URL or a Zarr store.
-
-    Raises:
-        Error: ``source-missing`` where nothing matches, ``format`` for a repository.
-    """
-    source = local_path(os.fspath(source))
-    if is_remote(source):
-        return [source]
-    if source.startswith("~") and not os.path.exists(source):
-        source = os.path.expanduser(source)  # which shells leave alone between quotes
-    if (names := listed(source)) is not None:
-        return [path for name in names for path in expand(name)]
-    if os.path.isdir(source):
-        return [source] if _folder_format(source) else _from_folder(source)
-    if source.lower().endswith(LISTS) and os.path.isfile(source):
-        from icecore.sources.gwf.lists import listed_frames
-
-        return listed_frames(source)
-    if os.path.exists(source):
-        return [source]
-    pattern, tree = trees.split(source)
-    if tree and trees.files(pattern):
-        return [source]  # one tree, in one file or in all files of a pattern
-    if glob.has_magic(source):
-        found = sorted(
-            path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or _folder_format(path)
-        )
-        if found:
-            return found
-        raise errors.make(
-            "source-missing", f"nothing matches {source}", "quote the pattern and check the folder"
-        )
-    scheme, is_url, _ = source.partition("://")
-    if is_url:
-        raise errors.make(
-            "unsupported",
-            f"{source}: files can't be linked or packed from {scheme}://",
-            "give an http(s) address of it, or download it",
-        )
-    raise errors.make("source-missing", f"no file at {source}", _beside(source))
-
-
-def _beside(source: str) -> str:
-    """A hint where there is no such file: what is called nearly so beside it."""
-    if os.path.islink(source):
-        return f"it is a link to {os.readlink(source)}, where nothing is"
-    folder, name = os.path.split(source)
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return f"check the path: there is no folder {folder}"
-    return suggestion(name, names if len(names) <= _FEW else (), "check the path")
-
-
-def listed(source: str) -> list[str] | None:
-    """What the list ``@list.txt`` names, a source a line; None for what is no list.
-
-    Raises:
-        Error: ``source-missing`` where it can't be read, or names nothing.
-    """
-    if not source.startswith("@") or os.path.exists(source):
-        return None
-    path = source[1:]
-    try:
-        with builtins.open(path, encoding="utf-8-sig") as file:
-            lines = [line.strip() for line in file]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        message = f"can't read the list {path}: {reason}"
-        raise errors.make("source-missing", message, "@ names a file with one source per line") from error
-    names = [line for line in lines if line and not line.startswith("#")]
-    if not names:
-        raise errors.make("source-missing", f"the list {path} names no source", "one source per line")
-    base = os.path.dirname(path)
-    return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
-
-
-def _from_folder(folder: str) -> list[str]:
-    if address.holds_repository(folder):
-        message = f"{folder} is a repository; what it holds can't be linked"
-        raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
-    found: list[str] = []
-    for root, folders, files in os.walk(folder):
-        stores = [name for name in folders if _folder_format(os.path.join(root, name))]
-        # Of their files some look like tables.
-        inside = [name for name in folders if address.holds_repository(os.path.join(root, name))]
-        folders[:] = sorted(set(folders) - set(stores) - set(inside))
-        found += [os.path.join(root, name) for name in stores]
-        for name in files:
-            path = os.path.join(root, name)
-            if os.path.isfile(path) and os.access(path, os.R_OK) and format_of(path) is not None:
-                found.append(path)
-    if not found:
-        raise errors.make("source-missing", f"no file of a known format below {folder}", f"known: {_known()}")
-    return sorted(found)
-
-
-def _folder_format(path: str) -> Format | None:
+def folder_format(path: str) -> Format | None:
     """The format of a folder that is one source; None for other folders, and for files."""
     if any(os.path.isfile(os.path.join(path, name)) for name in ZARR):
         return _ZARR
@@ -356,7 +249,8 @@ def _checked(result: ArrayMap) -> ArrayMap:
     return result
 
 
-def _known() -> str:
+def known_formats() -> str:
+    """Return the names of all formats."""
     return ", ".join(row.name for row in [*FORMATS, _ZARR])
 
 
@@ -374,7 +268,7 @@ def _unknown(source: str) -> errors.Error:
     if (root := root_element(start)) is not None:
         return refusal(source, root)
     found = f"starts with {start[:8]!r}" if size else "is empty"
-    hint = f"known: {_known()}"
+    hint = f"known: {known_formats()}"
     if start.startswith(UTF16):
         hint = TO_UTF8
     elif start.startswith(HDF4):

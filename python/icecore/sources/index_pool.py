@@ -81,7 +81,7 @@ def _shared(sources: Sequence[str], workers: list[Worker], options: dict[str, An
             yield _open(source, options) if answer is None else answer
     finally:
         for worker in workers:
-            worker.kill()  # so that nobody waits for an answer
+            worker.kill()  # so that no caller waits for an answer
         pool.shutdown(cancel_futures=True)
         for worker in workers:
             worker.close()
@@ -90,7 +90,7 @@ def _shared(sources: Sequence[str], workers: list[Worker], options: dict[str, An
 class Worker:
     """A process that indexes a file at a time: pickled requests on its stdin, answers on its stdout.
 
-    It is no child of ``multiprocessing``, which would run the user's own script again, or fork its threads.
+    It does not use ``multiprocessing``, which would run the user's own script again, or fork its threads.
     """
 
     def __init__(self) -> None:
@@ -125,11 +125,11 @@ class Worker:
         """Close the pipes of one that was stopped."""
         self._answers.close()
         with suppress(OSError):
-            self._requests.close()  # of which the last request may never have been sent
+            self._requests.close()  # the last request may not have been sent
 
 
 def serve() -> None:
-    """What a worker does until nobody asks any more."""
+    """Loop of a worker: answers requests until its input is closed."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
     while True:

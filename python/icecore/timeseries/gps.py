@@ -20,7 +20,7 @@ def gps_ns(time: Any) -> int:
             datetime or ISO text (``"2015-09-14T09:50:29"``), whose leap seconds astropy knows.
 
     Raises:
-        Error: ``invalid`` for what is no time; ``unsupported`` for UTC without astropy.
+        Error: ``invalid`` if it is not a time; ``unsupported`` for UTC without astropy.
 
     Example:
         >>> gps_ns("1126259446.5")
@@ -38,7 +38,7 @@ def gps_ns(time: Any) -> int:
             return int((seconds * NS).to_integral_value())
     except InvalidOperation:
         return _utc(str(time))
-    raise errors.make("invalid", f"{time} is no time", "GPS seconds, or UTC as 2015-09-14T09:50:29")
+    raise errors.make("invalid", f"{time} is not a time", "GPS seconds, or UTC as 2015-09-14T09:50:29")
 
 
 def _utc(text: str) -> int:
@@ -51,5 +51,5 @@ def _utc(text: str) -> int:
         since = Time(text.strip().removesuffix("Z"), scale="utc").tai - Time("1980-01-06", scale="utc").tai
     except ValueError as error:
         hint = "GPS seconds, or UTC as 2015-09-14T09:50:29"
-        raise errors.make("invalid", f"{text!r} is no time", hint) from error
+        raise errors.make("invalid", f"{text!r} is not a time", hint) from error
     return round(since.jd1 * 86400) * NS + round(since.jd2 * 86400 * NS)

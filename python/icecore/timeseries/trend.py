@@ -32,7 +32,7 @@ class Trend:
         step: seconds of a window.
         min, max, mean, rms: float64, shape ``(n,)``; NaN where a window has no sample. The rms is not about
             the mean.
-        count: samples that exist and are no NaN, int64, shape ``(n,)``.
+        count: samples that exist and are not NaN, int64, shape ``(n,)``.
     """
 
     channel: str

@@ -1,4 +1,4 @@
-"""Rows for the end of an array: gathered in memory until they fill whole shards."""
+"""Buffer of appended rows, until they fill whole shards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Tail:
-    """The rows from the last boundary between shards on: those stored already, those that still wait.
+    """Rows since the last boundary between shards: stored ones and waiting ones.
 
     A commit writes the unfinished shards as they are; the version then is complete in itself. The rows stay
     here, so that the next commit can write the shards fuller (to new objects: old versions keep theirs)
@@ -21,31 +21,31 @@ class Tail:
         Args:
             start: the array's row that the first of ``rows`` is.
             rows: stored rows.
-            capacity: rows up to the next boundary, or what memory allows.
+            capacity: rows up to the next boundary, or as many as fit in memory.
             aligned: whether ``start`` is a boundary. If not, shards are read, patched and written again.
         """
         from icecore import _icecore
 
         self.start = start
         self.aligned = aligned
-        # Rows that were encoded leave their memory to later ones.
+        # The pool reuses the memory of encoded rows.
         self._rows = _icecore.empty_array((capacity, *rows.shape[1:]), rows.dtype)
         self._rows[: len(rows)] = rows
         self._filled = self._stored = len(rows)
 
     @property
     def stop(self) -> int:
-        """One behind the last row."""
+        """Index after the last row."""
         return self.start + self._filled
 
     @property
     def waiting(self) -> bool:
-        """Are there rows that were not written yet?"""
+        """Whether there are rows to write."""
         return self._filled > self._stored
 
     @property
     def fresh(self) -> int:
-        """Rows that were not written yet."""
+        """Number of rows to write."""
         return self._filled - self._stored
 
     @property
@@ -55,16 +55,16 @@ class Tail:
 
     @property
     def holds_all(self) -> bool:
-        """Are the array's rows all here?"""
+        """Whether all rows of the array are here."""
         return self.start == 0 and self.aligned
 
     @property
     def full(self) -> bool:
-        """Is there no room for another row?"""
+        """Whether the buffer is full."""
         return self._filled == len(self._rows)
 
     def take(self, rows: np.ndarray) -> int:
-        """Copy as many rows as there is room for; return how many."""
+        """Copy as many rows as fit; return their number."""
         count = min(len(rows), len(self._rows) - self._filled)
         self._rows[self._filled : self._filled + count] = rows[:count]
         self._filled += count
@@ -76,7 +76,7 @@ class Tail:
         return self._rows[: self._filled]
 
     def written(self) -> None:
-        """All rows are stored now."""
+        """Record that all rows are stored."""
         self._stored = self._filled
 
 
@@ -89,16 +89,16 @@ def tail(
     whole: int,
     read: Callable[[int, int], np.ndarray],
 ) -> Tail:
-    """The tail of an array of ``length`` rows.
+    """Return the buffer of an array of ``length`` rows.
 
     Args:
         length: rows that the array has.
         row: shape of a row.
         unit: rows of a shard.
         dtype: of the elements.
-        memory: bytes that the rows may take; where the rows of a shard need more, fewer are gathered.
-        whole: bytes that all rows of a shard may take.
-        read: gives the stored rows from the first to before the second.
+        memory: largest size of the rows in bytes; if a shard needs more, fewer rows are gathered.
+        whole: largest size in bytes of a shard that is gathered completely.
+        read: (start, stop) → stored rows.
     """
     size = max(int(np.prod(row, dtype=np.int64)) * max(dtype.itemsize, 1), 1)
     boundary = length // unit * unit

@@ -1,4 +1,4 @@
-"""When a writer commits by itself: after so many appends or seconds, and never in the middle of a round."""
+"""Automatic commits: after a number of appends or seconds, and only between rounds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from icecore.repository.selection import is_int
 class Rounds:
     """Counts the appends to each growing array since the last commit.
 
-    A simulation appends to several arrays in turn; a version in which some of them are a step ahead of the
-    others would be of no use. So a commit is due when all of them had equally many appends, or, where
-    some get fewer, before the first of them begins another round. Which arrays that were there before take
-    part shows in a round: until one is over no commit is due at its end.
+    A simulation appends to several arrays in turn. In a useful version all of them have the same number of
+    steps. A commit is therefore due when all have the same number of appends or, if some get fewer, before
+    the first array begins another round. Existing arrays join when they are appended to; the first round
+    shows which do, so no commit is due at its end.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class Rounds:
         self._began = clock()
 
     def joins(self, path: str) -> None:
-        """An array that will be appended to."""
+        """Add an array that will be appended to."""
         self._counts.setdefault(path, 0)
 
     def opens(self) -> None:
-        """An array that was there before: it joins when it is appended to, if it ever is."""
+        """Note that an existing array was opened: it joins when it is appended to."""
         self._known = False
 
     def leaves(self, path: str) -> None:
-        """An array is gone."""
+        """Remove an array."""
         self._counts.pop(path, None)
 
     def begins(self, path: str) -> bool:
@@ -61,7 +61,7 @@ class Rounds:
         return self._known and fewest == max(self._counts.values()) and self._due(fewest)
 
     def committed(self) -> None:
-        """Begin anew."""
+        """Reset the counts after a commit."""
         self._counts = dict.fromkeys(self._counts, 0)
         self._first = None
         self._began = self._clock()

@@ -1,4 +1,4 @@
-"""A caller's data as elements of an array's dtype: the same values, or an error."""
+"""Convert a caller's data to an array's dtype without changing values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from icecore import errors
 
 
 def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], Any]) -> np.ndarray:
-    """``data`` as an array of ``dtype``; itself where it is one.
+    """Return ``data`` as an array of ``dtype``; the same object if it is one.
 
-    Floats may be rounded to the precision of ``dtype``; all else has to come out as it went in. Masked
-    elements become what ``missing`` gives.
+    Floats may be rounded to the precision of ``dtype``; other values must not change. Masked elements become
+    the result of ``missing``.
 
     Raises:
-        Error: ``dtype`` where the dtype can't hold a value, or there is nothing for masked elements.
+        Error: ``dtype`` if the dtype can't hold a value, or if there is no value for masked elements.
     """
     if dtype.kind in "OT" and not hasattr(data, "mask"):
         return np.asarray(data, dtype)
     try:
-        # What is a record is only known with the dtype.
+        # Tuples are records only with the dtype.
         values = np.asanyarray(data, None if hasattr(data, "dtype") or not dtype.names else dtype)
     except (TypeError, ValueError) as error:  # rows of different lengths, say
         raise _refused(path, dtype, f"a {type(data).__name__}: {error}") from None
@@ -53,23 +53,23 @@ def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[]
         raise errors.make(
             "dtype",
             f"{path} has no fill value for {int(mask.sum())} masked elements",
-            "make it with fill_value=…, or write data.filled(…)",
+            "create it with fill_value=…, or write data.filled(…)",
         )
-    # What lies below the mask need not fit.
+    # Values below the mask need not fit.
     plain = elements(np.where(mask, np.zeros((), values.dtype), values.data), dtype, path, missing).copy()
     plain[mask] = fill
     return plain
 
 
 def _changed(values: np.ndarray, new: np.ndarray) -> Any:
-    """Which values are others now; None where that can't be."""
+    """Return a mask of changed values; None if no value can change."""
     old, kind = values.dtype, new.dtype.kind
     if kind in "fc" and old.kind in "biufc":
-        return None  # rounded, which is what floats are about
+        return None  # rounding is allowed
     if kind in "biu" and old.kind in "biufO":
         if np.can_cast(old, new.dtype):
             return None
-        # Where 2**63 lands as an integer differs between processors.
+        # The conversion of 2**63 to an integer differs between processors.
         outside = values >= float(np.iinfo(new.dtype).max) + 1 if old.kind == "f" and kind != "b" else False
         return (new != values) | outside
     if old.kind == "O":
@@ -85,5 +85,5 @@ def _refused(path: str, dtype: np.dtype[Any], what: str) -> errors.Error:
     return errors.make(
         "dtype",
         f"{path} is {str(dtype).lstrip('<>|')} and can't hold {what}",
-        "convert the data first, or make the array of another dtype",
+        "convert the data first, or create the array with another dtype",
     )

@@ -1,4 +1,4 @@
-"""An array's new shape: what is cut off is gone, and what comes back holds the fill value."""
+"""Regions to rewrite when an array changes its shape: removed elements must not reappear."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ Box = tuple[Shape, Shape]
 
 
 def is_longer(old: Sequence[int], new: Sequence[int]) -> bool:
-    """Whether an array only gets rows at its end: its chunks then keep their numbers."""
+    """Whether an array only grows along its first axis: its chunks then keep their numbers."""
     return not old or (new[0] >= old[0] and tuple(new[1:]) == tuple(old[1:]))
 
 
 def edges(old: Shape, new: Shape, unit: Shape) -> Iterator[Box]:
-    """What is left of the shards that shortened axes end in: they still hold what lay behind."""
+    """Parts of the last shards of shortened axes, which still hold removed elements."""
     for axis, (before, now, step) in enumerate(zip(old, new, unit, strict=True)):
         if now < before and now % step:
             yield _slab(new, axis, now // step * step, now)
 
 
 def exposed(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[Box]:
-    """The parts of stored shards (by flat number, in C order) that lie in what is new of an array; of each
-    shard one for each axis that got longer.
+    """Parts of stored shards (by flat number, in C order) in the new region of an array: one for each shard
+    and each axis that became longer.
     """
     counts = tuple(-(-n // u) for n, u in zip(new, unit, strict=True))
     low = np.stack(np.unravel_index(flat.astype(np.int64), counts), axis=-1) * unit

@@ -1,4 +1,4 @@
-"""Threads that share a writer take turns."""
+"""Lock of a writer that threads share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Shared(Protocol):
-    """What a lock belongs to."""
+    """An object with a lock."""
 
     _turn: RLock
 
@@ -23,8 +23,8 @@ Self = TypeVar("Self", bound=Shared)
 def in_turn(
     method: Callable[Concatenate[Self, Given], Result],
 ) -> Callable[Concatenate[Self, Given], Result]:
-    """A method that waits for its turn: an append may commit, and a commit writes the rows of all arrays, so
-    no other thread may be in the middle of adding some. Chunks are encoded by threads that need no turn.
+    """Serialize calls of a method. An append may commit, and a commit writes the rows of all arrays, so no
+    other thread may be adding rows. Worker threads that encode chunks don't need the lock.
     """
 
     @wraps(method)

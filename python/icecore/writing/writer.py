@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from threading import RLock
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.analyzer import adaptive_codec
-from icecore.analyzer.measure import Goal
 from icecore.codecs import spec as codecspec
-from icecore.display import text
-from icecore.layout import layout
-from icecore.layout.access_pattern import Query, check, parse, queries
 from icecore.layout.access_pattern import Spec as Access
-from icecore.repository import address, zarr_dtypes
-from icecore.repository.nodes import SUMMARY, Node
-from icecore.repository.selection import is_int
 from icecore.repository.typed_attributes import dump, encoded, storable
 from icecore.repository.upper_rooms import provider
-from icecore.repository.zarr_dtypes import data_type, fill_json
 from icecore.writing.array_writer import ArrayWriter
-from icecore.writing.commit_schedule import Rounds
-from icecore.writing.shard_replan import Suiting
+from icecore.writing.new_array import NewArray
+from icecore.writing.open_writer import OpenWriter
 from icecore.writing.synchronized import in_turn
 
 if TYPE_CHECKING:
-    from icecore import _icecore
     from icecore.repository.repo import Repo
 
 
-#: bytes that a writer may hold where no other number is given: enough for the largest shards that are planned
-_MEMORY = 1 << 30
-#: shares of them: for rows that wait for their shards to fill; for data on their way to the encoders, beside
-#: which as much again is kept for what they are encoded to; for a box that is copied; of a shard
-_ROWS, _ON_THE_WAY, _COPIED, _SHARD = 4, 4, 8, 8
-#: at most about this much is read, patched or copied at once
-_BLOCK = 64 << 20
-
-
-class Writer:
+class Writer(OpenWriter):
     """Writes groups and arrays, and commits them at the end of a ``with`` block.
 
     If the block raises an exception, nothing is committed. ``w.snapshot_id`` is the id of the new version. A
@@ -66,43 +41,6 @@ class Writer:
         >>> repo.at("main")["/t2m"][2].tolist()
         [2.0, 3.0]
     """
-
-    def __init__(
-        self,
-        repo: Repo,
-        message: str,
-        branch: str,
-        memory: int | str | None = None,
-        commit_every: int | None = None,
-        commit_seconds: float | None = None,
-    ) -> None:
-        self._memory = text.parse_size(memory) if memory is not None else _MEMORY
-        if self._memory < 1:
-            raise errors.make(
-                "invalid", f"{memory!r} of memory for a writer", "give it some: memory='256MiB'"
-            )
-        self._repo = repo
-        self.message = _said(message)
-        self._turn = RLock()
-        self._native = repo._native.writer(branch, self._memory // _ON_THE_WAY)
-        self._arrays: dict[str, ArrayWriter] = {}
-        self._rounds = Rounds(commit_every, commit_seconds)
-        self._commit_every = commit_every
-        self._commits = 0
-        #: the version that was committed last, and after how many commits others were met last
-        self._known = self._native.base()
-        self._met = 0
-        self._stored, self._deleted = 0, False
-        self._closed = False
-        self._process = os.getpid()
-        #: the array of which something was broken off in the middle
-        self._torn: ArrayWriter | None = None
-        self.branch = branch
-        self.snapshot_id: str | None = None
-
-    def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{text.plural(len(self._arrays), 'array')} at hand"
-        return f"<icecore.Writer {self._repo.url} {self.message!r}, {state}>"
 
     @in_turn
     def group(self, path: str, attrs: Mapping[str, Any] | None = None) -> None:
@@ -130,7 +68,7 @@ class Writer:
             raise errors.make("exists", f"{path} is an array", "choose another path, or w.delete(path) first")
         if self._native.exists(path):
             if attrs is not None:
-                self._native.set_attrs(path, dump(attrs))
+                self._set_attrs(path, attrs)
             return
         self._parents(path)
         self._native.add_group(path, dump(attrs or {}))
@@ -188,48 +126,20 @@ class Writer:
             [1.0, -1.0]
         """
         path = self._path(path)
-        lengths = tuple(shape) if isinstance(shape, Iterable) else None
-        if lengths is None or not all(map(is_int, lengths)):
-            raise errors.make("invalid", f"{path} of shape {shape!r}", "a length for each axis: (0, 138)")
-        shape = tuple(map(int, lengths))
-        layout.check(chunks, shards)
-        wished = Goal.of(goal, bandwidth)
+        asked: dict[str, Any] = {
+            "dims": dims,
+            "chunks": chunks,
+            "shards": shards,
+            "codec": codec,
+            "access": access,
+        }
+        asked |= {"fill_value": fill_value, "portable": portable}
+        new = NewArray.of(path, dtype, shape, goal, bandwidth, attrs, **asked)
         if self._native.exists(path):
             raise errors.make(
                 "exists", f"{path} exists already", "use w[path] to write to it, or w.delete(path) first"
             )
-        named = _dtype(dtype, path)
-        numpy_dtype = np.dtype("O") if named.kind == "T" else named.newbyteorder("=")
-        if dims is not None and len(dims) != len(shape):
-            raise errors.make("invalid", f"{len(dims)} dimension names for {len(shape)} axes of {path}")
-        kind = data_type(numpy_dtype)
-        planned = partial(
-            layout.plan,
-            shape,
-            zarr_dtypes.itemsize(numpy_dtype),
-            chunks,
-            shards,
-            None,
-            reads=_reads(access, path, shape, dims),
-            inner_bytes=codecspec.chunk_bytes(codec, numpy_dtype),
-            rows_bytes=self._memory // _ROWS,
-            shard_bytes=self._memory // _SHARD,
-        )
-        where = planned(self._commit_every)
-        codecs = codecspec.resolve(codec, kind, numpy_dtype, where.chunk, portable)
-        codecspec.fit(codecs, kind, numpy_dtype, path, len(shape))
-        ours = adaptive_codec.wish(wished, portable) if codec == "auto" else None
-        stored_fill = fill_json(fill_value, numpy_dtype)
-        attrs = encoded(storable(attrs or {}, path), numpy_dtype)
-        node = Node(path, True, layout.document(shape, kind, stored_fill, where, codecs, dims, attrs, ours))
-        self._parents(path)
-        self._native.add_array(path, node.zarr_json)
-        grows = bool(shape) and shape[0] == 0
-        suiting = Suiting(planned) if grows and shards is None and self._commit_every is None else None
-        self._arrays[path] = ArrayWriter(self, node, numpy_dtype, suiting, new=True)
-        if grows:
-            self._rounds.joins(path)
-        return self._arrays[path]
+        return self._create(new)
 
     @in_turn
     def __getitem__(self, path: str) -> ArrayWriter:
@@ -271,7 +181,7 @@ class Writer:
         storable(attrs, path)
         if "_FillValue" in attrs and self._native.document(path) is not None:
             attrs = encoded(attrs, self._view()._array(path).dtype)
-        self._native.set_attrs(path, dump(attrs))
+        self._set_attrs(path, attrs)
         if path in self._arrays:
             self._arrays[path].reread()
 
@@ -315,15 +225,7 @@ class Writer:
             >>> repo.at("main").keys()
             []
         """
-        path = self._path(path)
-        for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
-            self._arrays.pop(known).is_deleted = True
-            self._rounds.leaves(known)
-        self._native.delete(path)
-        self._deleted = True
-        summary = f"/{SUMMARY}{path}"
-        if self._native.exists(summary):
-            self._native.delete(summary)
+        self._delete(self._path(path))
 
     @in_turn
     def commit(self, message: str | None = None) -> str:
@@ -353,53 +255,6 @@ class Writer:
         self._path("/")
         return self._commit(message)
 
-    def _commit(self, message: str | None = None, is_last: bool = False) -> str:
-        said = _said(message) if message is not None else self.message
-        self._mend()
-        for array in self._arrays.values():
-            array.shorten(is_last)
-        for array in self._arrays.values():
-            array.finish()
-        before = self._native.base()
-        try:
-            self.snapshot_id = self._native.commit(said)
-        except KeyboardInterrupt:
-            # Python tells of Ctrl-C when the commit is over, in place of its result.
-            committed = self._native.base()
-            if committed != before:
-                self.snapshot_id = committed
-                self._committed(before)
-            raise
-        if not is_last:
-            self._committed(before)
-        self._rounds.committed()
-        return self.snapshot_id
-
-    def _committed(self, before: str) -> None:
-        """Count a commit of changes to version ``before``, and look whether others came first."""
-        if before != self._known:  # after the last commit: arrays used since then know
-            self._met = self._commits
-        self._commits += 1
-        # A commit without anything of this writer gives the id of somebody else's.
-        is_ours = self._native.bytes_stored > self._stored and not self._deleted
-        self._stored, self._deleted = self._native.bytes_stored, False
-        assert self.snapshot_id is not None
-        self._known = self.snapshot_id
-        if self._known == before or (is_ours and self._parent() == before):
-            return
-        self._met = self._commits
-
-    def _parent(self) -> str | None:
-        """Of the version that was committed last; None where that can't be read now."""
-        try:
-            return self._repo.at(self._known).log(1)[0].parent
-        except errors.Error:
-            return None
-
-    def _met_others(self, seen: int) -> bool:
-        """Whether arrays may have changed that were looked at after so many commits."""
-        return seen < self._met or self._native.base() != self._known
-
     @in_turn
     def abort(self) -> None:
         """Discard everything since the last commit and close the writer.
@@ -413,9 +268,7 @@ class Writer:
             >>> repo.at("main").keys()
             []
         """
-        self._closed = True
-        self._torn = None
-        self._arrays.clear()
+        self._close()
 
     def base(self) -> Repo:
         """Return the version that the changes are based on.
@@ -430,8 +283,7 @@ class Writer:
             ...     w.base().keys()
             []
         """
-        base = self._native.base()
-        return self._repo if base == self._repo.snapshot_id else self._repo.at(base)
+        return self._base()
 
     @property
     def bytes_raw(self) -> int:
@@ -442,96 +294,3 @@ class Writer:
     def bytes_stored(self) -> int:
         """Bytes that came out of them."""
         return self._native.bytes_stored
-
-    def __enter__(self) -> Writer:
-        self._open()
-        return self
-
-    @in_turn
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._closed:
-            return
-        if kind is None:
-            self._commit(is_last=True)
-        self.abort()
-
-    def _append_begins(self, path: str) -> None:
-        self._open()
-        if self._rounds.begins(path):
-            self.commit()
-
-    def _append_ends(self, path: str) -> None:
-        if self._rounds.ends(path):
-            self.commit()
-
-    def _tail_memory(self) -> int:
-        """Bytes that the waiting rows of one array may take."""
-        return self._memory // (_ROWS * max(len(self._arrays), 1))
-
-    @property
-    def _box(self) -> int:
-        """Bytes that are read, patched or copied at once, where a shard isn't more."""
-        return min(_BLOCK, self._memory // _COPIED)
-
-    def _open(self) -> None:
-        if self._closed:
-            raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
-        if os.getpid() != self._process:
-            self._native.base()  # refused in a process that was forked: rows would wait there for no commit
-
-    def __reduce__(self) -> NoReturn:
-        raise errors.make(
-            "unsupported",
-            "a writer can't be copied, nor handed to another process",
-            "open one there: repo.writer(); or let other processes compute, and write what comes back here",
-        )
-
-    def _path(self, path: str) -> str:
-        self._open()
-        self._mend()
-        return address.absolute(path)
-
-    def _mend(self) -> None:
-        if self._torn is not None:
-            self._torn.mend()
-
-    def _parents(self, path: str) -> None:
-        parts = path.split("/")[1:-1]
-        for depth in range(1, len(parts) + 1):
-            parent = "/" + "/".join(parts[:depth])
-            if not self._native.exists(parent):
-                self._native.add_group(parent, "{}")
-
-    def _pending(self) -> _icecore.Repo:
-        return self._repo._native.pending(self._native)
-
-    def _view(self) -> Repo:
-        """What would be read now, the uncommitted included."""
-        return self._repo._over(self._pending())
-
-
-def _said(message: Any) -> str:
-    """A commit's message, looked at before there is anything to commit."""
-    if not isinstance(message, str) or any("\ud800" <= letter <= "\udfff" for letter in message):
-        raise errors.make("invalid", f"{message!a:.60} is no commit message", "a text: message='spin-up'")
-    return message
-
-
-def _dtype(given: Any, path: str) -> np.dtype[Any]:
-    try:
-        found = np.dtype(given)
-        # NumPy's text without a length, also by the names "str" and "U"; no array has texts of length 0
-        return np.dtype("O") if found.kind == "U" and not found.itemsize else found
-    except (TypeError, ValueError) as error:
-        hint = "NumPy's names: 'f4', 'int16', 'datetime64[s]', …, or str for text"
-        raise errors.make("dtype", f"{given!r:.60} is no type for {path}: {error}", hint) from None
-
-
-def _reads(
-    spec: Access | None, path: str, shape: Sequence[int], dims: Sequence[str | None] | None
-) -> list[Query]:
-    patterns, names = parse(spec), dims if dims is not None else [None] * len(shape)
-    check(patterns, [(path, shape, names)])
-    return queries(patterns, shape, names)

@@ -1,4 +1,4 @@
-"""Files inside files: zip members, and what gzip, bzip2, xz or zstd made smaller."""
+"""Files inside files: zip members and files compressed by gzip, bzip2, xz or zstd."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Member:
-    """A file, wherever it lies: its name without what compressed it, and how to open it."""
+    """A file, plain or in an archive: its name without the suffix of its compression, and how to open it."""
 
     name: str
     place: str

@@ -1,4 +1,4 @@
-"""Random access to a source's bytes, wherever it lies: what the parsers that need no library read from."""
+"""Random access to the bytes of a local or remote source, for parsers that need no library."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ _PIECE = 1 << 18
 
 
 def bunzip2(path: str) -> IO[bytes]:
-    """Open a file; what is read raises EOFError or OSError for damaged data and for what is no stream."""
+    """Open a file; what is read raises EOFError or OSError for damaged data and for other data."""
     return _opened(path, bz2.BZ2Decompressor, 0)
 
 
 def unxz(path: str) -> IO[bytes]:
-    """Open a file; what is read raises EOFError, OSError or LZMAError for damaged data and for what is no
-    stream.
+    """Open a file; what is read raises EOFError, OSError or LZMAError for damaged data and for other
+    data.
     """
     return _opened(path, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ), 4)
 
@@ -71,7 +71,7 @@ class _Streams(io.RawIOBase):
             if rest:
                 break
         if self._padding and zeros % self._padding:
-            raise OSError(f"{zeros} zeros behind a stream are no multiple of {self._padding}")
+            raise OSError(f"{zeros} zeros behind a stream: not a multiple of {self._padding}")
         if not self._stored:
             return False
         self._decoder = self._make()

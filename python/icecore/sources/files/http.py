@@ -92,7 +92,7 @@ class HttpBytes:
             raise errors.make(
                 "source-changed",
                 f"{self.url} changed while it was read: {self.identity} then; {now} now",
-                "try again when nobody writes to it; of several servers behind one address each may say "
+                "try again when it is not being written; of several servers behind one address each may say "
                 "something else: then download it",
             )
         for i in range(low, high + 1):

@@ -65,5 +65,5 @@ def unchanged(source: str | os.PathLike[str], before: Identity) -> None:
         raise errors.make(
             "source-changed",
             f"{os.fspath(source)} changed: {before} then; {now} now",
-            "wait until nobody writes to it and link it again",
+            "wait until it is written completely and link it again",
         )

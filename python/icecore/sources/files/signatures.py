@@ -1,4 +1,4 @@
-"""How files of arrays begin."""
+"""First bytes of file formats of arrays."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _value(aid: Any, name_of: Callable[[Any], str]) -> Any:
 
 
 def _single(value: Any) -> Any:
-    # netCDF has no scalars: one element stands for itself.
+    # netCDF has no scalars: one element is a scalar.
     if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return value[0] if len(value) == 1 else value
     return value

@@ -3,8 +3,8 @@
 Files of the newer format index a dataset with one unlimited axis by an extensible array, in which that axis
 comes first. Where it isn't the first of the dataset, the library (seen in 2.0) counts chunks in the array's
 order but names them as if it were the dataset's: every chunk has position 0 along the axes before the
-unlimited one, however many there are. Reading is not affected, so a chunk's true position is told by which of
-the two the library can read.
+unlimited one, however many there are. Reading is not affected, so a chunk's true position is the one of
+the two that the library can read.
 """
 
 from __future__ import annotations

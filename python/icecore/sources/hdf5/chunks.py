@@ -40,7 +40,7 @@ def chunked(
 @cache
 def _forgets_user_blocks() -> bool:
     """Whether this HDF5 library counts a chunk's offset from the end of the user block, as 1.14.2 does and
-    1.14.4 doesn't: then one comes to lie inside of it.
+    1.14.4 doesn't: then one is inside of it.
     """
     block = 1 << 20
     with h5py.File("none", "w", driver="core", backing_store=False, userblock_size=block) as file:

@@ -162,7 +162,7 @@ def _fill_beyond(plist: Any, plan: TypePlan) -> tuple[Any, str]:
     fill = default_fill(plan.dtype) if plan.how == "plain" else None
     if fill is None or plist.get_fill_time() == h5d.FILL_TIME_NEVER:
         return fill, ""
-    return fill, "chunks that were never written hold zeros, what lies beyond its end netCDF's fill value"
+    return fill, "chunks that were never written hold zeros, those beyond its end netCDF's fill value"
 
 
 def _held(plist: Any, raw: RawDataset, shape: tuple[int, ...]) -> Held | None:

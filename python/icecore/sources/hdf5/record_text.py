@@ -1,6 +1,6 @@
 """Texts of any length and object references in records: text of the length that the longest one has.
 
-A record in Zarr has one size, so what lies in the file's heap has to be in it.
+A record in Zarr has one size, so it includes the strings from the file's heap.
 """
 
 from __future__ import annotations

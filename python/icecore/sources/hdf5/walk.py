@@ -139,7 +139,7 @@ class Walk:
         maximum = tuple(None if n == h5s.UNLIMITED else int(n) for n in limits)
         rank = len(shape or ()) + len(plan.inner)
         if rank > _MAX_RANK:
-            plan.refused = f"{rank} axes, of which at most {_MAX_RANK} are read"
+            plan.refused = f"{rank} axes (at most {_MAX_RANK} are supported)"
         if plan.refused:
             self.notes.append(Note(path, "unsupported", plan.refused))
         # The library's own name where ours may be another: of a link's target, or in Latin-1.

@@ -35,7 +35,7 @@ def open(source: str) -> ArrayMap:
 
     Raises:
         Error: ``unsupported`` without zarr-python (Parquet: pyarrow), or for references that are made by
-            formulas; ``corrupt`` where it makes no sense.
+            formulas; ``corrupt`` if it is not valid.
     """
     before = identity(main_file(source))
     stamp = next(_STAMPS)

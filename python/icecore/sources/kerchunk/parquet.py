@@ -20,7 +20,7 @@ def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
     """The references of the array whose files lie in ``folder``, ``record`` chunks in each.
 
     Raises:
-        Error: ``corrupt`` where a file makes no sense.
+        Error: ``corrupt`` if a file is not valid.
     """
     known: dict[str, int] = {}
     parts: list[tuple[np.ndarray, ...]] = []

@@ -1,4 +1,4 @@
-"""References as columns: what both forms of reference files come to."""
+"""References as columns: the common form of both kinds of reference files."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def plain(value: Any) -> bytes:
 
 
 def wrong(name: str, what: str) -> errors.Error:
-    """The error for references that make no sense."""
+    """The error for references that are not valid."""
     return errors.make("corrupt", f"{name}: {what}", "write it anew with kerchunk or VirtualiZarr")

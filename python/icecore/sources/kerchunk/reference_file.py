@@ -35,8 +35,8 @@ class Refs:
         source: its path or URL.
         nodes: paths of groups and arrays, sorted; the root is ``""``.
         metadata: by key of the store.
-        chunks: array → names of its chunks and what stands for them.
-        templates: name → what it stands for in addresses.
+        chunks: array → names of its chunks and what represents them.
+        templates: name → what it represents in addresses.
         record: chunks in each file of a folder of Parquet files, which hold the references then.
     """
 
@@ -52,7 +52,7 @@ class Refs:
         others.
 
         Raises:
-            Error: ``corrupt`` for one that makes no sense, ``unsupported`` for one with a formula.
+            Error: ``corrupt`` if it is not valid, ``unsupported`` for one with a formula.
         """
         if self.record:
             from icecore.sources.kerchunk.parquet import recorded
@@ -83,7 +83,7 @@ class Refs:
 
     def _check_unused(self, path: str, unused: list[str], grid: tuple[int, ...]) -> None:
         """Raise ``corrupt`` for references in another form than the array's chunks: these would be its fill
-        value. Those beyond the array, and files that are no chunks, are only left out.
+        value. Those beyond the array, and files that are not chunks, are only left out.
         """
         strange = [name for name in unused if _CHUNK.fullmatch(name) and not _is_beyond(name, grid)]
         if strange:
@@ -126,7 +126,7 @@ def read(source: str) -> Refs:
     """Read a reference file, or a folder of them.
 
     Raises:
-        Error: ``corrupt`` where it makes no sense, ``unsupported`` for formulas.
+        Error: ``corrupt`` if it is not valid, ``unsupported`` for formulas.
     """
     document = _document(main_file(source))
     if os.path.isdir(source):

@@ -84,7 +84,7 @@ class ReferenceStore(MemoryStore):
                     name = f"{source}:/{path}"
                     table = located(name, columns, targets.find(name, columns.addresses))
                     self.tables[path], references.tables[path] = table, (table, number)
-            except Exception as error:  # zarr-python raises anything on metadata that make no sense
+            except Exception as error:  # zarr-python raises anything on invalid metadata
                 self.nodes[path] = error
         for path, chunks in refs.chunks.items():
             if path not in self.tables and not isinstance(self.nodes.get(path), Exception):
@@ -115,6 +115,6 @@ def opened(source: str, _stamp: int) -> ReferenceStore:
     """The store of a reference file, and of the files that it names, as they were when ``_stamp`` was new.
 
     Raises:
-        Error: ``corrupt`` where it makes no sense, ``unsupported`` for formulas.
+        Error: ``corrupt`` if it is not valid, ``unsupported`` for formulas.
     """
     return ReferenceStore(source)

@@ -32,7 +32,7 @@ class Note:
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
     attribute that was left out), ``"reference"`` (references to no chunk), ``"calendar"`` (times converted by
     CF's default calendar), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common) or
-    ``"unpacked"`` (numbers of several scales as the floats that they stand for).
+    ``"unpacked"`` (numbers of several scales as unscaled floats).
     """
 
     path: str
@@ -128,6 +128,8 @@ class ArrayEntry:
         subarrays: fields of records that are arrays (:func:`icecore.repository.structured_dtypes.subarrays`).
         text_fill: ``_FillValue`` of text, for which xarray's Zarr v3 backend has no form.
         is_column: whether it is a column of a table, which gets a table's chunks and summaries.
+        renulled: of a column in memory: (value for null, dtype) → the same column with this value for null,
+            or None if the column holds the value or does not fit the dtype.
     """
 
     path: str
@@ -151,6 +153,7 @@ class ArrayEntry:
     subarrays: dict[str, Any] = field(default_factory=dict)
     text_fill: str | None = None
     is_column: bool = False
+    renulled: Callable[[Any, np.dtype], ArrayEntry | None] | None = None
 
     @property
     def linked(self) -> bool:

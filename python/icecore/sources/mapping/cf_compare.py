@@ -53,7 +53,7 @@ _PROJECTION = (
 # Limits are in the units of the stored numbers.
 LIMITS = ("valid_min", "valid_max", "valid_range")
 SCALE = ("scale_factor", "add_offset")
-# What a float that stands for itself has no use for.
+# Attributes of scaled numbers, which unscaled floats do not have.
 PACKED = (*SCALE, "_FillValue", "missing_value", "_Unsigned", *LIMITS)
 # What the bounds of cells take over from the variable that names them, where they don't say it (CF, 7.1).
 _INHERITED = ("units", "calendar")
@@ -78,7 +78,7 @@ class Sourced:
 
     @property
     def marks(self) -> np.ndarray:
-        """The values, in the array's dtype, that stand for no number: they are never converted."""
+        """The values, in the array's dtype, that mark missing numbers: they are never converted."""
         dtype, given = self.entry.dtype, self.explicit_marks
         unsaid = fill_of_attribute(self.attrs.get("_FillValue"), dtype) is None and dtype.itemsize > 1
         default = default_fill(dtype) if unsaid else None  # netCDF's, of records that were never written
@@ -94,7 +94,7 @@ class Sourced:
         return np.array([value for item in given if (value := _element(item, dtype)) is not None], dtype)
 
     def spelled(self, joined: int | None = None) -> str:
-        """``(time, y=5)``: the length along the joined axis is nobody's concern."""
+        """``(time, y=5)``: the length along the joined axis is left out."""
         sizes = enumerate(zip(self.entry.dims, self.entry.shape, strict=True))
         return (
             "(" + ", ".join(f"{name}" if axis == joined else f"{name}={n}" for axis, (name, n) in sizes) + ")"
@@ -184,9 +184,7 @@ def _differing(first: Sourced, other: Sourced) -> list[str]:
 
 
 def _times(first: Sourced, other: Sourced) -> Conversion | None:
-    """How to get from one's units to the other's; None where they are no times, or stand for other numbers
-    than they are.
-    """
+    """How to get from one's units to the other's; None if they are not times, or are scaled."""
     ours, theirs = first.attrs.get("units"), other.attrs.get("units")
     plain = not {"scale_factor", "add_offset", "_Unsigned"} & set(other.attrs)
     if not (is_time(ours) and is_time(theirs) and plain and other.entry.dtype.kind in "iuf"):

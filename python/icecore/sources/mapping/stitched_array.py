@@ -35,7 +35,7 @@ SMALL = 4 << 20
 @dataclass(frozen=True)
 class Converted:
     """A reader whose values are brought to another dtype, which has to hold them exactly, or time unit;
-    ``fill`` are numbers that stand for no time, ``name`` is for errors.
+    ``fill`` are numbers that mark missing times, ``name`` is for errors.
     """
 
     read: Reader

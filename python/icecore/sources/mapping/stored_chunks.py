@@ -1,4 +1,4 @@
-"""Which chunks of an array a source has: all else is the fill value, and nobody needs to look at it."""
+"""Chunks of an array that a source stores; all others hold the fill value and are not read."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Field:
     Attributes:
         name: of the column.
         start, length: bytes of the row that it takes, for rows of fixed length.
-        kind: what its cells are; ``any`` where nobody says.
+        kind: what its cells are; ``any`` if unknown.
         attrs: ``units``, ``long_name``, ``description``, ``missing_value`` and the like.
         longest: the most bytes that a cell may have, where rows have no fixed length.
         binary: how a binary value is stored, see :mod:`icecore.sources.tables.binary`.
@@ -57,8 +57,8 @@ class TableSpec:
         separator: between the cells of delimited text.
         attrs: of the table.
         comma: whether numbers have a decimal comma.
-        notes: what was told from the data and may be otherwise, in sentences.
-        doubt: why it can't be told which cells are whose, unless somebody says so; empty where it can.
+        notes: properties that were inferred from the data and may be wrong, in sentences.
+        doubt: why the columns can't be inferred without an option; empty if they can.
         name: what the label calls the table, where it describes several.
         followed: whether another table lies behind it in its file.
         cut: how the fields of a table without a label were found: at columns of spaces, or from lines above

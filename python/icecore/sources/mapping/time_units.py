@@ -61,7 +61,7 @@ class Conversion:
 
         Args:
             values: integers or floats.
-            fill: what stands for no time.
+            fill: number that marks a missing time.
             name: of the array, for errors.
 
         Raises:

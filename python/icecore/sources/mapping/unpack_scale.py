@@ -1,4 +1,4 @@
-"""Numbers that files pack with unlike scales, as the floats that they stand for: what else would one array
+"""Convert numbers that files pack with different scales to unscaled floats: what else would one array
 hold of them?
 """
 
@@ -97,7 +97,7 @@ def _number(array: Sourced, name: str) -> Any:
 
 
 def _float(packed: np.dtype, scale: Any, offset: Any) -> np.dtype:
-    """CF, 8.1: numbers are unpacked to the type of the attributes; to float64 where those are no floats, or
+    """CF, 8.1: numbers are unpacked to the type of the attributes; to float64 if those are not floats, or
     a float32 would round integers of 32 bits or more. As in xarray, also where there is but an offset.
     """
     given = [value.dtype for value in (scale, offset) if value is not None]

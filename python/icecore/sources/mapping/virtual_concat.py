@@ -29,13 +29,13 @@ def concat(maps: list[ArrayMap], dim: str, unpack: bool = False, tolerance: floa
     """Join sources along dimension ``dim``, in the given order.
 
     Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
-    (rectilinear where lengths are no multiples of the chunk); every source has to have them. Arrays without
+    (rectilinear if lengths are not multiples of the chunk); every source has to have them. Arrays without
     it have to be equal where they are, and need not be in every source, as in :func:`xarray.concat`.
     Arrays of several types become one that holds all exactly; 64-bit integers beside floats become float64,
     and reading one that it doesn't hold is an error. Times in other units than the first source's, and the
     bounds of their cells, are converted and copied: no float32 or integer is rounded, a float64 is the one
     nearest to the exact time. With ``unpack`` numbers that are packed with other scales or offsets than the
-    first source's become the floats that they stand for, in all sources, and a note in ``dropped`` says so
+    first source's become unscaled floats, in all sources, and a note in ``dropped`` says so
     (``kind`` is ``"unpacked"``). Coordinates without ``dim`` may differ by ``tolerance`` in their units: the
     first source's are used, their attributes record the largest difference, and a note says so (``kind`` is
     ``"tolerance"``).
@@ -192,7 +192,7 @@ def _common_dtype(arrays: list[Sourced]) -> np.dtype:
         both = {entry.dtype.kind, result.kind}
         exact = both <= set("iuf") or both == {"S"}
         wider = np.result_type(entry.dtype, result) if exact else result
-        # NumPy makes floats of int64 and uint64, which nobody expects.
+        # NumPy converts int64 and uint64 together to floats, which is unexpected.
         if not exact or (wider.kind == "f" and both <= set("iu")):
             raise errors.make(
                 "mismatch",

@@ -1,8 +1,9 @@
-"""A column of an Arrow table as an array: its NumPy dtype, what stands for null, and how rows are read."""
+"""A column of an Arrow table as an array: its NumPy dtype, the value for null, and how rows are read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,8 +67,12 @@ def column_entry(path: str, column: pa.ChunkedArray) -> tuple[ArrayEntry, str]:
         Error: ``dtype``, naming the column and its type, where its values can't be stored without loss.
     """
     stored = _stored(path, column)
+    return _entry(path, column, stored), stored.note
+
+
+def _entry(path: str, column: pa.ChunkedArray, stored: _Stored) -> ArrayEntry:
     shape = (len(column),) if stored.width is None else (len(column), stored.width)
-    entry = ArrayEntry(
+    return ArrayEntry(
         path=path,
         shape=shape,
         dims=("row", None)[: len(shape)],
@@ -80,8 +85,30 @@ def column_entry(path: str, column: pa.ChunkedArray) -> tuple[ArrayEntry, str]:
         read=stored.read,
         note="in memory",
         is_column=True,
+        renulled=partial(_renulled, path, column) if stored.width is None else None,
     )
-    return entry, stored.note
+
+
+def _renulled(path: str, column: pa.ChunkedArray, null: Any, dtype: np.dtype[Any]) -> ArrayEntry | None:
+    """The column with another value for null; None if it holds that value or does not fit ``dtype``."""
+    values = _stored(path, column).values
+    kind = values.type
+    try:
+        if pa.types.is_boolean(kind) and dtype.kind == "i":
+            kind = pa.int8()
+        elif dtype.kind in "iuf" and not pa.types.is_boolean(kind):
+            kind = pa.from_numpy_dtype(dtype)
+        values = values.cast(kind)
+        value = pa.scalar(null, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    if pc.any(pc.equal(values, value)).as_py():
+        return None
+    attrs = dict(_TRUTH) if pa.types.is_boolean(column.type) else {}
+    is_text = _is_text(kind)
+    stored = np.dtype("O") if is_text else np.dtype(kind.to_pandas_dtype())
+    attrs |= {"missing_value": null} if is_text else {"_FillValue": fill_attribute(value.as_py(), stored)}
+    return _entry(path, column, _Stored(values, stored, value.as_py(), attrs=attrs))
 
 
 def _stored(path: str, column: pa.ChunkedArray) -> _Stored:
@@ -119,7 +146,7 @@ def _text(path: str, column: pa.ChunkedArray) -> _Stored:
 def _truth(path: str, column: pa.ChunkedArray) -> _Stored:
     if not column.null_count:
         return _Stored(column, np.dtype("?"))
-    note = "some are missing: stored as int8, where -1 stands for null"
+    note = "some are missing: stored as int8, -1 is null"
     attrs = {**_TRUTH, "_FillValue": -1}
     return _Stored(column.cast(pa.int8()), np.dtype("i1"), -1, attrs=attrs, note=note)
 
@@ -169,7 +196,7 @@ def _time(path: str, column: pa.ChunkedArray) -> _Stored:
     if values.null_count == 0 or not pc.any(pc.equal(values, _NAT)).as_py():
         attrs = {"timezone": kind.tz} if getattr(kind, "tz", None) else {}
         return _Stored(values, np.dtype(dtype), _NAT, attrs=attrs)
-    message = f"{path}: {_NAT} is a time in it, which stands for null"
+    message = f"{path}: {_NAT} is a time in it, which is the value for null"
     raise errors.make("dtype", message, "replace it")
 
 

@@ -1,4 +1,4 @@
-"""Choose the value that stands for null in a column: one that the column does not hold."""
+"""Choose a value for null in a column: one that the column does not hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDER = {8: 16, 16: 32}
 
 
 def number_for_null(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """A column of integers, widened where it holds every number of its type, and what stands for null.
+    """A column of integers, widened where it holds every number of its type, and its value for null.
 
     The least number of a signed type and the greatest of an unsigned one are tried first.
     """
@@ -35,7 +35,7 @@ def number_for_null(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def real_for_null(column: pa.ChunkedArray) -> Any:
-    """What stands for null in a column of floats, in their type: a number, so that NaN stays NaN."""
+    """Return the value for null in a column of floats, in their dtype: a number, so that NaN stays NaN."""
     dtype = np.dtype(column.type.to_pandas_dtype())
     held = column.drop_null().to_numpy()
     value = dtype.type(_NULL_HALF if dtype.itemsize == 2 else _NULL_REAL)
@@ -45,7 +45,7 @@ def real_for_null(column: pa.ChunkedArray) -> Any:
 
 
 def text_for_null(column: pa.ChunkedArray) -> str:
-    """What stands for null in a column of texts."""
+    """Return the value for null in a column of strings."""
     found = _free(column, chain([NULL_TEXT], _numbered()))
     assert found is not None
     return str(found)

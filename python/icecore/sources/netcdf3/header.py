@@ -129,7 +129,7 @@ def read_header(data: ByteSource, name: str) -> Header:
     cursor = _Cursor(data, name)
     magic = cursor.take(4)
     if magic[:3] != b"CDF" or magic[3] not in (1, 2, 5):
-        raise errors.make("format", f"{name} is no netCDF-3 file: it starts with {magic!r}")
+        raise errors.make("format", f"{name} is not a netCDF-3 file: it starts with {magic!r}")
     cursor.wide = magic[3] == 5
     header = Header(magic[3], cursor.size())
     streaming = header.records == (1 << (64 if cursor.wide else 32)) - 1

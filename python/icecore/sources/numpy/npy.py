@@ -30,7 +30,7 @@ def open(source: str) -> ArrayMap:
     """Index a ``.npy`` file: one array, named after the file.
 
     Raises:
-        Error: ``corrupt`` where the header makes no sense or the file is cut off; ``unsupported`` for pickled
+        Error: ``corrupt`` if the header is not valid or the file is cut off; ``unsupported`` for pickled
             objects.
     """
     before = identity(source)

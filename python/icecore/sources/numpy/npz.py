@@ -27,7 +27,7 @@ def open(source: str) -> ArrayMap:
     """Index a ``.npz`` file: one array per member, named after it.
 
     Raises:
-        Error: ``corrupt`` where the zip or a member's header makes no sense; ``format`` where no member is an
+        Error: ``corrupt`` if the zip or a member's header is not valid; ``format`` where no member is an
             array.
     """
     before = identity(source)
@@ -44,7 +44,7 @@ def open(source: str) -> ArrayMap:
         note = result.dropped[0]
         raise errors.make(
             "unsupported",
-            f"{source} holds {len(result.dropped)} members, none of which can be taken over; the first: "
+            f"{source} holds {len(result.dropped)} members, and all are unsupported; the first: "
             f"{note.message}",
             "save them again as arrays with a numeric dtype",
         )
@@ -70,7 +70,7 @@ def _member(
     if not member.filename.endswith(".npy") or any(
         part in ("", ".", "..", "zarr.json") for part in name.split("/")
     ):
-        result.dropped.append(Note(path, "unsupported", f"member {member.filename} is no NumPy array"))
+        result.dropped.append(Note(path, "unsupported", f"member {member.filename} is not a NumPy array"))
         return
     if member.flag_bits & 1:
         result.dropped.append(Note(path, "unsupported", "encrypted"))

@@ -60,7 +60,7 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
 
 
 def _branches(each: ArrayMap) -> set[str]:
-    """Paths of the arrays and the lists, which stand for their members."""
+    """Paths of the arrays and of the lists (one path for all members of a list)."""
     lists = [path for path, attrs in each.groups.items() if JAGGED in attrs]
     outer = {path for path in lists if not any(path.startswith(f"{other}/") for other in lists)}
     return outer | {path for path in each.arrays if not any(path.startswith(f"{one}/") for one in outer)}
@@ -114,7 +114,7 @@ def _links(parts: list[ArrayEntry]) -> Links:
 
 @dataclass(frozen=True)
 class ListOffsets:
-    """Offsets of the lists of several files, of which each has offsets, counts or ends.
+    """Offsets of the lists of several files; each file has offsets, counts or ends.
 
     Attributes:
         parts: for each file the kind, the array's reader, its length, and the bounds of ends.

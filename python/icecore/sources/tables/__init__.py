@@ -66,7 +66,7 @@ def open(source: str) -> ArrayMap:
 
     Raises:
         Error: ``format`` where nothing is a table, ``source-missing`` where a label's file is not there,
-            ``mismatch`` and ``corrupt`` for labels and archives that make no sense.
+            ``mismatch`` and ``corrupt`` for labels and archives that are not valid.
     """
     if is_remote(source):
         raise errors.make(
@@ -204,7 +204,7 @@ def _start(member: Member) -> bytes:
 
 
 def _tells_little(start: bytes) -> bool:
-    """Whether so few lines are no comments that more of a file must be read."""
+    """Whether more of a file must be read because too few lines are not comments."""
     return start.count(b"\n") < _LINES or _all_comments(start)
 
 
@@ -214,7 +214,7 @@ def _all_comments(start: bytes) -> bool:
 
 
 def _closed(text: bytes) -> bytes:
-    """The lines of a file whose last one may lack its end: it is no row that is cut off here."""
+    """The lines of a file whose last one may lack its end: that line is not a truncated row."""
     return text if text.endswith(b"\n") or b"\n" not in text else text + b"\n"
 
 

@@ -43,7 +43,7 @@ class Binary:
 
     @property
     def blank(self) -> bool:
-        """Whether the least integer stands for a cell without a value."""
+        """Whether the smallest integer marks a cell without a value."""
         return False
 
     @property
@@ -67,11 +67,11 @@ class Binary:
 
 @dataclass(frozen=True)
 class Digits(Binary):
-    """Numbers written as text; a cell that is none has the value that stands for none."""
+    """Numbers written as text; another cell gets the value for missing cells."""
 
     @property
     def blank(self) -> bool:
-        """Whether the least integer stands for a cell without a value."""
+        """Whether the smallest integer marks a cell without a value."""
         return self.dtype.kind == "i"
 
     def decode(self, cells: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ _RULE = re.compile(rb"(-{40,}|={40,})\s*")
 _FIELD = re.compile(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(.*))?")
 #: the longest row, in bytes
 WIDEST = 1 << 16
-#: what stands for no value, in front of an explanation and behind the limits of the values
+#: marks of missing values, in front of an explanation and behind the limits of the values
 _NULL = re.compile(r"(?:[\[\]][^\[\]]*[\[\]])?\?=(\S+)")
 
 

@@ -17,7 +17,7 @@ from icecore.sources.tables.ruled_table import ruled
 from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
 
 _SEPARATORS = b",\t;|"
-#: of formats that are no text: what looks like it there is a damaged file
+#: of binary formats: text in such a file means that it is damaged
 _BINARY = (
     *(".npy", ".npz", ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".cdf", ".zarr", ".mat"),
     *(".parquet", ".feather", ".arrow", ".fits", ".fit", ".tif", ".tiff", ".grb", ".grib", ".grb2", ".grib2"),
@@ -61,7 +61,7 @@ def is_printable(start: bytes) -> bool:
 
 
 def is_commented(start: bytes) -> bool:
-    """Whether these bytes are a text of which all lines are comments."""
+    """Whether these bytes are text with comments only."""
     lines = start.removeprefix(BOM_UTF8).splitlines()
     return is_printable(start) and len(lines) > 1 and not _body(lines)
 
@@ -148,7 +148,7 @@ def _is_named(whole: list[bytes], body: list[bytes]) -> bool:
 def _of_blank_cells(
     body: list[bytes], lines: list[bytes], whole: list[bytes], header: bool | None
 ) -> TableSpec | None:
-    """The layout of rows of fixed cells, of which some are blank: runs of blanks would give such rows too few
+    """The layout of rows of fixed cells with some blank cells: runs of blanks would give such rows too few
     cells. None where all rows have as many cells, or their places aren't the same.
     """
     usual = _usual(body, b" ")
@@ -222,7 +222,7 @@ def _rows(lines: list[bytes]) -> list[bytes]:
 
 
 def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
-    """The lines, the first of which are one where their quotes span them and they have ``count`` cells: names
+    """The lines; the first ones are joined if quotes span them and they have ``count`` cells: names
     with line ends in them, as Excel writes them.
     """
     first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith(COMMENTS)), 0)
@@ -272,7 +272,7 @@ def _separator(body: list[bytes]) -> bytes | None:
 
 def _is_one_with_commas(body: list[bytes]) -> bool:
     """Whether rows are numbers with decimal commas below the one name of their column, and not counted ones
-    of two columns, of which R names the second.
+    of two columns; R names the second.
     """
     name, *rows = body
     bare = b"," in b"".join(rows) and not any(byte in name for byte in _SEPARATORS)

@@ -42,7 +42,7 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
     words = [cell for cell, kind in zip(bare, line, strict=True) if kind == "word"]
     blanks = sum(not kind and bool(under) for kind, under in pairs)
     numbers = [i for i, kind in enumerate(line) if kind == "number"]
-    # Some names may come twice; a word that stands for many values is none.
+    # Some names may come twice; a word for many values does not count.
     if 0 < len(set(words)) * 2 <= len(words) or blanks > len(words) + len(numbers):
         return False
     other = ("word", "number") in pairs or ("word", "time") in pairs
@@ -67,7 +67,7 @@ def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
 
 def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
     """Whether a line below the names tells units or types: it has no value where columns are of numbers or
-    times, but words, of which none comes again. Among several of them a 1 is a unit too.
+    times, but words without repetition. Among several of them a 1 is a unit too.
     """
     if len(rows) < 2:
         return False
@@ -145,7 +145,7 @@ def _usual(column: Cells) -> str:
 
 
 def _above(cell: bytes, below: str) -> str:
-    """The kind of a cell of the first line: a marker is a word unless it may stand for a number."""
+    """The kind of a cell of the first line: a marker is a word unless it may mark a missing number."""
     return _kind(cell) or ("word" if cell and below != "number" else "")
 
 
@@ -158,7 +158,7 @@ def _is_counted(name: bytes, column: Cells) -> bool:
 
 
 def _are_years(numbers: Cells, columns: Sequence[Cells]) -> bool:
-    """Whether numbers are years, of which each is the only number of its column."""
+    """Whether numbers are years, each the only number of its column."""
     alone = all(_kind(cell) == "word" for column in columns for cell in column if _kind(cell))
     return alone and all(_YEAR.fullmatch(cell) for cell in numbers)
 

@@ -12,7 +12,7 @@ from icecore import errors
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.odl_repair import without_malformed
 
-#: what may stand above a label, a name of its archive's wrapping, which is no statement
+#: a line that may precede a label: a name from the archive's wrapping, not a statement
 _SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 #: texts and comments, in which END ends nothing; one that is not closed reaches as far as there are bytes
@@ -61,11 +61,11 @@ class _Invalid(Exception):
 
 
 def _refused(name: str, error: _Invalid) -> errors.Error:
-    return errors.make("format", f"{name} is no valid PDS3 label: {error}", "repair the label")
+    return errors.make("format", f"{name} is not a valid PDS3 label: {error}", "repair the label")
 
 
 def _is_statement(name: str, text: str) -> bool:
-    """Whether a text is one statement: another one behind it is no part of it."""
+    """Whether a text is one statement: a following one is not part of it."""
     try:
         return list(_loaded(name, f"{text}\n{_NEXT} = 1").keys())[1:] == [_NEXT]
     except _Invalid:

@@ -170,7 +170,7 @@ def _place(name: str, key: str, level: Any, pointer: Any, binary: bool, find: Fi
 def _lines(member: Member | None, count: int) -> int:
     """The bytes of the first lines of a file, which are its records where they are a stream."""
     if member is None:
-        return 0  # which is told of when the table is opened
+        return 0  # reported when the table is opened
     taken = 0
     try:
         with member.open() as stream:

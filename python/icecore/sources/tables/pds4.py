@@ -29,7 +29,7 @@ TABLES = f"tables are {', '.join(_RECORDS)}, beside a File with a file_name"
 #: how many bytes values have whose type says so
 _SIZES = re.compile(r"(?:(?:Uns|S)igned|IEEE754|Complex)(?:[ML]SB)?(Byte|Single|Double|\d+)")
 _NAMED = {"Byte": 1, "Single": 4, "Double": 8}
-#: a number by its bits
+#: binary numbers: data type by their bits
 _BITS = re.compile(r"16#([0-9A-Fa-f]+)#|0[xX]([0-9A-Fa-f]+)")
 _MOST, _DEEPEST = 1 << 15, 8
 
@@ -55,7 +55,7 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
     try:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        raise errors.make("format", f"{name} is no valid XML: {error}", "repair the label") from error
+        raise errors.make("format", f"{name} is not valid XML: {error}", "repair the label") from error
     for element in root.iter():
         element.tag = str(element.tag).rsplit("}", 1)[-1]
     about = {}

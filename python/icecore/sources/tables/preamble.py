@@ -26,7 +26,7 @@ COMMENTS = (b"#", b"!", b"%")
 COMMENTED = "lines that begin with #, ! or % are comments: take that sign away if they are rows"
 #: what tells Excel the separator
 SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
-#: what a data logger of Campbell writes above the names: its own
+#: first word of the line that Campbell data loggers write above the names
 _LOGGER = re.compile(rb'"?TOA5"?,.*')
 #: types of columns, not units (RDB)
 _TYPE = re.compile(rb"\d+[dnsDNS]")
@@ -69,7 +69,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
     """What stands above the first of the rows of ``count`` cells.
 
     Those lines are comments, blank ones and ones with another number of cells; the last comment with as many
-    cells as a row names the columns, or the first line with as many cells that is no row, or with one cell
+    cells as a row names the columns, or the first line with as many cells that is not a row, or with one cell
     less, as R writes it: then the first column has no name, or the last one where rows end in a separator.
     """
     head = Head([f"column_{i + 1}" for i in range(count)], units=("",) * count)
@@ -122,7 +122,7 @@ def _named(head: Head, line: bytes, cells: Row, rows: list[Row], sure: bool) -> 
 
 
 def _unquoted(cell: bytes) -> bytes:
-    """A cell without its quotes, in which two of them stand for one."""
+    """A cell without its quotes, with doubled quotes as one."""
     bare = cell.strip()
     if len(bare) > 1 and bare[:1] == bare[-1:] == b'"':
         return bare[1:-1].replace(b'""', b'"')
@@ -173,7 +173,7 @@ def _lacking(head: Head, lines: list[bytes], strays: list[int]) -> Head:
 
 
 def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
-    """Units, types and the like on the lines right below the names, of which ``line`` is the first."""
+    """Units, types and the like on the lines right below the names; ``line`` is the first."""
     more = 0
     while more < min(_BELOW, len(rows)) and below[more] == rows[more]:
         if not is_below_names(rows[more], rows[more + 1 :]):

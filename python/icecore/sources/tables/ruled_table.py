@@ -21,9 +21,9 @@ Found = tuple[TableSpec, int]
 
 _RULER = re.compile(rb" *(-+|=+)( +\1|( +-+)+|( +=+)+) *")
 _RUN = re.compile(rb"[-=]+")
-#: IPAC's lines above the rows: names, types, units, what stands for null
+#: IPAC's lines above the rows: names, types, units, values for null
 _BARS = 4
-#: IPAC's types of texts, of which the first letter is enough
+#: IPAC's string types; the first letter is enough
 _TEXTS = ("c", "date")
 
 
@@ -121,7 +121,7 @@ def _start(rows: list[bytes], span: Span) -> int:
 
 
 def missing(null: str) -> dict[str, Any]:
-    """The attribute of a number that stands for null; words do so anyway."""
+    """The attribute for a number that marks null; words need none."""
     try:
         value = float(null)
     except ValueError:

@@ -23,7 +23,7 @@ def by_spaces(
 ) -> TableSpec | None:
     """The layout of ``lines``, ``whole`` without line ends; those in ``body`` are neither blank nor comments.
 
-    Lines above of another length, which would shift rows against their cells, are no part of the table. The
+    Lines above of another length, which would shift rows against their cells, are not part of the table. The
     last of them, or the first of the rows, names the columns where each word in it stands above one of them
     and it looks like names, or where ``header`` says so. ``padded``: rows may lack spaces at their ends.
     """

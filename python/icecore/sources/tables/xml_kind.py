@@ -32,7 +32,7 @@ _OTHER = "only PDS4 labels are read (<Product_Observational …>): convert its r
 
 
 def root_element(start: bytes) -> str | None:
-    """The name of a document's root element; empty where it lies further below, None for other files."""
+    """The name of a document's root element; empty if it is further below, None for other files."""
     above = _ABOVE.match(start)
     found = _ROOT.match(start, above.end() if above is not None else 0)
     if found is not None and (_DECLARED.match(start) or found[1].decode().lower() in _KINDS):

@@ -75,7 +75,7 @@ def _characters(document: Json, is_netcdf: bool) -> None:
 
 
 def _refill(document: Json) -> None:
-    """The fill value of bytes of any length: what 0 stood for, which is no bytes."""
+    """The fill value of bytes of any length: the meaning of 0: no bytes."""
     filters = document.get("filters") or []
     of_bytes = any(isinstance(each, dict) and each.get("id") == "vlen-bytes" for each in filters)
     if of_bytes and document.get("fill_value") == 0 and not isinstance(document["fill_value"], bool):

@@ -26,12 +26,12 @@ def dimensions(attrs: Mapping[str, Any], ndim: int) -> tuple[str, ...] | None:
 
 
 def is_scalar(attrs: Mapping[str, Any], dims: tuple[str | None, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an array of one element stands for a variable without dimensions."""
+    """Whether an array of one element is a variable without dimensions."""
     return shape == (1,) and (dims == (_SCALAR,) or bool(_said(attrs, _ARRAY).get("scalar")))
 
 
 def attribute_types(attrs: Mapping[str, Any]) -> dict[str, str]:
-    """The dtypes of numeric attributes, of which JSON knows only int64 and float64."""
+    """The dtypes of numeric attributes; JSON has only int64 and float64."""
     types = _said(attrs, _TYPES).get("types")
     found = {}
     for name, code in types.items() if isinstance(types, dict) else ():

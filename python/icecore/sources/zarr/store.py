@@ -163,13 +163,13 @@ def _is_array(folder: str, files: list[str]) -> bool:
     try:
         with builtins.open(os.path.join(folder, "zarr.json"), "rb") as file:
             return json.load(file)["node_type"] == "array"
-    except (ValueError, KeyError, TypeError):  # damaged: what lies below it may be nodes
+    except (ValueError, KeyError, TypeError):  # damaged: there may be nodes below it
         return False
 
 
 def _check(node: Any) -> None:
-    """What zarr-python lets pass: storage transformers, of which it opens no array; in versions before 3.2
-    attributes that are none.
+    """Reject metadata that zarr-python accepts: storage transformers (it can't open such arrays), and, before
+    version 3.2, attributes that are not a mapping.
     """
     if getattr(node.metadata, "storage_transformers", ()):
         raise ValueError("storage transformers")
@@ -235,7 +235,7 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
 
 
 def _is_of_bytes(metadata: Any) -> bool:
-    """Whether version 2 stores bytes of any length, of which its dtype says no more than of texts."""
+    """Whether version 2 stores bytes of any length; its dtype is the same as for strings."""
     ids = [getattr(each, "codec_id", "") for each in getattr(metadata, "filters", None) or ()]
     return "vlen-bytes" in ids
 
@@ -309,7 +309,7 @@ def _held(reader: ZarrReader, array: Any) -> Held | None:
 
 
 def _check_members(source: str, path: str) -> None:
-    """Zarr-python asks for parts of shards, of which an archive has no checksum."""
+    """Zarr-python reads parts of shards; an archive has no checksum for them."""
     try:
         with _archive(source) as archive:
             for name in archive.below(path):
@@ -369,7 +369,7 @@ def _zarr() -> Any:
 
 def is_unknown(error: Exception) -> bool:
     """Whether, when a node was opened, it named what zarr-python has nothing for. Of plain ValueErrors, which
-    it also raises on values that make no sense, only their text says so.
+    it also raises on invalid values, only their text says so.
     """
     return type(error).__name__ == "UnknownCodecError" or _UNKNOWN.search(str(error)) is not None
 

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from icecore import errors
-from icecore.display import text
-from icecore.repository.cached_property import cached_property
-from icecore.repository.nodes import suggestion
-from icecore.tables.query.column import column, fits, items, width
-from icecore.tables.query.event_table import EventTable
+from icecore.tables.query.table_columns import TableColumns
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas
     import polars
 
-    from icecore import _icecore
-    from icecore.repository.array import Array
-    from icecore.repository.group import Group
     from icecore.tables.query.reduction_result import Reduced
     from icecore.tables.query.scan import Scan
 
-#: largest number of tables that an error lists
-_SHOWN = 5
 
-
-class Table(EventTable):
+class Table(TableColumns):
     """The columns of a group. :meth:`icecore.Repo.table` returns one.
 
     A where-clause is similar to SQL's:
@@ -61,96 +48,6 @@ class Table(EventTable):
         >>> table.to_numpy(["tb"], where="channel = 7 and tb > 220")["tb"].tolist()
         [300.0]
     """
-
-    def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
-        self._group = group
-        arrays = group.arrays
-        self._is_all = columns is None
-        if columns is not None:
-            self._columns = {name: self._named(arrays, name) for name in _listed(columns)}
-            self._left_out: dict[str, str] = {}
-        else:
-            self._columns, self._left_out = _members(group, arrays)
-        if not self._columns and not (columns is None and self._events.is_one_table):
-            why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
-            raise errors.make(
-                "mismatch",
-                f"{group.path} has no array that can be a column" + (f" ({why})" if why else ""),
-                _below(group)
-                or "a table is a group of 1-D arrays of equal length: `icecore ls` lists the groups",
-            )
-
-    @property
-    def path(self) -> str:
-        """The group's path."""
-        return self._group.path
-
-    @property
-    def columns(self) -> dict[str, Array]:
-        """name → array."""
-        return dict(self._columns)
-
-    @property
-    def dtypes(self) -> dict[str, np.dtype[Any]]:
-        """name → NumPy dtype."""
-        return {name: array.dtype for name, array in self._columns.items()}
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """Arrays of the group that can't be columns: name → reason."""
-        return dict(self._left_out)
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """A copy of the group's attributes."""
-        return self._group.attrs
-
-    @cached_property
-    def _native(self) -> _icecore.Table:
-        from icecore import _icecore
-
-        single = [
-            column(item, array, i)
-            for name, array in self._columns.items()
-            for i, item in enumerate(items(name, array))
-        ]
-        return _icecore.Table([*(column(name, array) for name, array in self._columns.items()), *single])
-
-    @cached_property
-    def _items(self) -> dict[str, Array]:
-        """``name[i]`` → its array."""
-        return {item: array for name, array in self._columns.items() for item in items(name, array)}
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """column or item → its index in the engine."""
-        return {name: i for i, name in enumerate([*self._columns, *self._items])}
-
-    def _array_of(self, name: str) -> Array:
-        """Return the array of a column or item."""
-        return self._columns[name] if name in self._columns else self._items[name]
-
-    def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
-        """Return the dtype of a column or item and its items per row (None if it is not a list)."""
-        if name in self._columns:
-            return self._columns[name].dtype, width(self._columns[name])
-        return self._items[name].dtype, None
-
-    def __len__(self) -> int:
-        return next(iter(self._columns.values())).shape[0] if self._columns else len(self._events)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._columns
-
-    def __getitem__(self, name: str) -> Array:
-        """Return a column as an array."""
-        if name in self:
-            return self._columns[name]
-        (name,) = _listed([name])
-        return self._named(self._group.arrays, name)
 
     def scan(
         self,
@@ -357,100 +254,3 @@ class Table(EventTable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Table, (self._group, None if self._is_all else list(self._columns)))
-
-    def _names(self, columns: Sequence[str] | None) -> list[str]:
-        if columns is None:
-            return list(self._columns)
-        wanted = _listed(columns)
-        for name in wanted:
-            if name in self._columns or name in self._items:
-                continue
-            if name in self._left_out:
-                raise errors.make(
-                    "unsupported",
-                    f"{self.path}/{name} can't be a column: {self._left_out[name]}",
-                    f'read it as an array: repo["{self.path}/{name}"]',
-                )
-            hint = suggestion(name, self._numbers, f"there are {', '.join(self._columns)}")
-            raise errors.make("not-found", f"{self.path} has no column {name}", hint)
-        return wanted
-
-    def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
-        if name not in arrays:
-            hint = suggestion(name, arrays, f"there are {', '.join(arrays)}")
-            raise errors.make("not-found", f"{self.path} has no array {name}", hint)
-        reason = fits(arrays[name])
-        if reason:
-            raise errors.make("unsupported", f"{self.path}/{name} can't be a column: {reason}")
-        return arrays[name]
-
-    def __repr__(self) -> str:
-        columns = [(f"  {text.label(name)}", _label(array)) for name, array in self._columns.items()]
-        rows = [text.pairs(columns)]
-        if self._left_out:
-            rows.append(f"  (left out: {', '.join(map(text.label, self._left_out))})")
-        head = f"<icecore.Table {text.label(self.path)} {len(self):,} rows, {len(self._columns)} columns>"
-        return "\n".join([head, *rows])
-
-    def _repr_html_(self) -> str:
-        from icecore.display import html
-
-        rows = [(name, _label(array)) for name, array in self._columns.items()]
-        return html.table(f"{self.path}: {len(self):,} rows, {len(self._columns)} columns", rows)
-
-
-def _listed(columns: Sequence[str]) -> list[str]:
-    several = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes))
-    names: list[Any] = list(columns) if several else [columns]
-    if not several or not all(isinstance(name, str) for name in names):
-        shown = [name.decode("latin-1") if isinstance(name, bytes) else str(name) for name in names]
-        raise errors.make("invalid", f"columns must be a list of names (got {columns!r})", f"columns={shown}")
-    return names
-
-
-def _label(array: Array) -> str:
-    several = width(array)
-    return array._node.dtype_label + ("" if several is None else f"[{several}]")
-
-
-def _below(group: Group) -> str:
-    """Return a hint that lists the tables below a group; empty if there are none."""
-    prefix = group.path.rstrip("/") + "/"
-    arrays = group.repo.arrays.values()
-    inside = (a for a in arrays if a.path.startswith(prefix) and a.ndim == 1 and not fits(a))
-    found = list(dict.fromkeys(a._node.parent for a in inside))
-    if not found:
-        return ""
-    more = f", … ({len(found):,} in all)" if len(found) > _SHOWN else ""
-    return f"name a table below it: {', '.join(found[:_SHOWN])}{more}"
-
-
-def _members(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the columns of a group, in its stated order or by name, and the arrays left out with reasons."""
-    left_out = {name: reason for name, array in arrays.items() if (reason := fits(array))}
-    found = {name: array for name, array in arrays.items() if name not in left_out}
-    stated = group._node.ours.get("table", {})
-    order = stated.get("columns", []) if isinstance(stated, dict) else []
-    place = {name: i for i, name in enumerate(order) if isinstance(name, str)}
-    lengths = Counter(array.shape[0] for array in found.values() if array.ndim == 1)
-    if not lengths:  # columns of lists alone are rows where the group says so
-        lengths = Counter(array.shape[0] for name, array in found.items() if name in place)
-    if len(lengths) > 1:
-        sample = {array.shape[0]: name for name, array in found.items() if array.shape[0] in lengths}
-        raise errors.make(
-            "mismatch",
-            f"the arrays of {group.path} differ in length, so they are not one table: "
-            + ", ".join(f"{sample[n]} has {n:,}" for n, _ in lengths.most_common(3)),
-            "name columns of equal length: --columns A,B; in Python repo.table(path, columns=[…])",
-        )
-    for name, array in list(found.items()):
-        if array.ndim == 2 and array.shape[0] not in lengths:
-            rows = (
-                f"the other columns have {next(iter(lengths)):,}"
-                if lengths
-                else "and no 1-D array defines the number of rows"
-            )
-            left_out[name] = f"it has 2 dimensions and {array.shape[0]:,} rows, {rows}"
-            del found[name]
-    names = sorted(found, key=lambda name: place.get(name, len(place)))
-    return {name: found[name] for name in names}, left_out

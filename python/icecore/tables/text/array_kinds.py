@@ -116,7 +116,7 @@ def same_array(old: Column, new: Column) -> bool:
 
 
 def wider(array: Column, cell: Column) -> Column | None:
-    """What the array must hold to take a cell that it can't, of which ``cell`` is the column.
+    """The dtype that the array needs for a cell that it can't hold; ``cell`` names the column.
 
     None where only text does, and ``array`` itself where nothing is gained.
     """

@@ -31,7 +31,7 @@ def begin_format(
     attempt.described = label_check.joined(attempt.described, stated_here)
     attempt.columns.unproven = False
     if not attempt.columns.agree(fmt["columns"], file, bool(attempt.arrays)):
-        # What is begun anew had better be so once, as far as what comes to it does not hang on values.
+        # A restart is expensive: do everything that does not depend on values in one.
         for other in later:
             if attempt.columns.unproven:
                 break

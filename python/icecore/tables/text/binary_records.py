@@ -1,7 +1,7 @@
 """Tables of binary records as columns, and the records again, byte for byte.
 
 A column that can't say all of its bytes (gaps, the lowest bits of a VAX double) is helped by a *residue*: the
-records XOR what the columns alone give, of which the bytes are kept that are not always zero.
+records XOR what the columns alone give, and keep the bytes that are not always zero.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _NAME = rb"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _DAY = re.compile(
     rb"(\d{1,2}([-./]\d{1,2}[-./]|[- ]?" + _NAME + rb"[- ]?)\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK
 )
-#: of which century?
+#: century unknown
 _SHORT = re.compile(rb"\d{1,2}([-./]\d{1,2}[-./]|[- ]?" + _NAME + rb"[- ]?)\d\d\b")
 #: of these some are read; the second ones where a day past 12 tells it from the month
 _READ = re.compile(rb"\d{4}[-/]\d{1,2}[-/]\d{1,2}" + _CLOCK)
@@ -109,7 +109,7 @@ def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
     if cells and _most(cells, _DAY.fullmatch):
         for cell in cells:
             if not _READ.fullmatch(cell):
-                why = "day and month can't be told apart here; " if _undecided(cells) else ""
+                why = "day and month are ambiguous here; " if _undecided(cells) else ""
                 if _SHORT.match(cell):
                     why = "years of two digits may be of any century; "
                 return "dates", cell, f"{why}dates like 2009-12-31 are read"

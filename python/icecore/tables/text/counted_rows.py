@@ -1,4 +1,4 @@
-"""A table of delimited text of which its label says how many rows it has: more of them belong to no row."""
+"""A table of delimited text whose label states the number of rows: further lines are not rows."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ _PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
 
 
 class Extending:
-    """A table on its way from what is stored to what more rows can be added to.
+    """Extends a stored table: its columns, formats and rows, ready for more rows.
 
     Attributes:
         columns: what the arrays hold.
         changed: the numbers of those that hold more than they did.
         by_text: whether the sources' text is parsed again.
         formats, sources: as the table's attributes will state them.
-        blank: the numbers of the new arrays of integers in which one stands for no value.
+        blank: the numbers of the new arrays of integers that mark missing values with a number.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Extending:
             old = stored.repo._array(f"{path}/{name}")
             attrs = dict(old.attrs)
             if i in self.changed and old.dtype.kind in "iu" and attrs.get("_FillValue") == blank(old.dtype):
-                del attrs["_FillValue"]  # which stood for no value
+                del attrs["_FillValue"]  # which represented no value
             self._delete(old.path)
             values = first[i] if i in first else np.empty(0, column_types.dtype(column))
             self._arrays.append(column_array(self._writer, path, column, values, attrs, choices))

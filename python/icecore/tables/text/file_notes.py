@@ -10,7 +10,7 @@ from icecore.sources.tables.encoding import decoded
 from icecore.tables.text.file_state import FileState
 
 _SHOWN = 40
-#: bytes between fields that are no separators, quotes or padding
+#: bytes between fields that are not separators, quotes or padding
 _INK = re.compile(r"[^\s,;|\"'\0]+")
 
 

@@ -57,7 +57,7 @@ class FileState:
         return list(self.format["columns"])
 
     def begin(self, fmt: dict[str, Any], spec: TableSpec, start: bytes) -> None:
-        """Take a print format for the rows to come, of which ``start`` are some."""
+        """Set the print format of the rows from ``start`` on."""
         self.format, self.spec = fmt, spec
         self.native = print_format.native(fmt)
         if print_format.has_lines(fmt):
@@ -120,8 +120,9 @@ class FileState:
             self.outside = before + count, first, shown
 
     def of_words(self) -> list[int]:
-        """The columns of numbers and times that have too many words in the whole file, without those
-        that say that there is no value (NA, -, null): as text, they have values.
+        """Columns of numbers and times with too many words in the whole file: as text, they have values.
+
+        Words that mean "no value" (NA, -, null) don't count.
         """
         if self.spec is None or self.spec.label:
             return []
@@ -134,6 +135,6 @@ class FileState:
 
 
 def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: bytes) -> None:
-    """Add up cells of a column, of which ``cell`` is one."""
+    """Add up the cells of the column of ``cell``."""
     before, first = cells.get(column, (0, cell))
     cells[column] = before + count, first

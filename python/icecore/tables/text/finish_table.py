@@ -56,7 +56,7 @@ def _mark_nulls(attempt: Attempt) -> set[int]:
     labels of all files say.
 
     Returns:
-        The numbers of the columns of which values that were some may be none now.
+        Indexes of columns whose values may have become missing values.
     """
     assert attempt.described is not None
     renulled = set()

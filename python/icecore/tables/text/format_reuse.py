@@ -9,7 +9,7 @@ import numpy as np
 from icecore.tables.text import print_format
 from icecore.tables.text.text_stream import BLOCK
 
-#: escapes and lines that are no rows, per cent, above which a file gets a print format of its own
+#: escapes and lines that are not rows, per cent, above which a file gets a print format of its own
 _MANY = 0.02
 
 

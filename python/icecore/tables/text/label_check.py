@@ -21,11 +21,11 @@ def differing(
     Args:
         path: the table.
         known: by column its attributes.
-        file: one that comes to the table.
+        file: one that is added to the table.
         fields: its columns.
 
     Raises:
-        Error: ``mismatch`` where a number would stand for another one.
+        Error: ``mismatch`` if a number would be read as another one.
     """
     found = []
     for field in fields:

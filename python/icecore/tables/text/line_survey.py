@@ -110,7 +110,7 @@ def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
 
 
 def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
-    """The layout of columns that spaces separate in all lines, or in all but those that are no rows."""
+    """The layout of columns that spaces separate in all lines, or in all rows."""
     shape, crlf = _survey(file, [])
     ends = [field.start + field.length for field in spec.fields]
     shape.reach(ends[-1])

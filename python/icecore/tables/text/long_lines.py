@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 class Endless:
-    """Parses as :class:`icecore._icecore.TextFormat` does, but for what goes on with a line of which the
-    beginning was taken for no row: it is kept as it is, and counted with that.
+    """Parses as :class:`icecore._icecore.TextFormat` does, except for the rest of a line whose
+    beginning was not a row: it is kept as text, and counted with that line.
     """
 
     def __init__(self, native: _icecore.TextFormat) -> None:

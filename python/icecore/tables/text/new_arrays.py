@@ -24,7 +24,7 @@ def column_array(
     choices: column_codecs.Choices,
     whole: int | None = None,
 ) -> ArrayWriter:
-    """An array for a column, of which ``values`` are the first.
+    """Create the array of a column that begins with ``values``.
 
     ``whole``: how many rows it will have, where one chunk may do for them.
     """

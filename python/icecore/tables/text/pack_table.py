@@ -15,7 +15,7 @@ from icecore.tables.text.table_job import Done, TableJob, TableOptions
 if TYPE_CHECKING:
     from icecore.writing.writer import Writer
 
-#: times that a table is begun anew because a column turned out to need more room
+#: largest number of restarts of a table because a column needs a wider dtype
 _ATTEMPTS = 100
 
 

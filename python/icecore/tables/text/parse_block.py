@@ -18,7 +18,7 @@ def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool
     """Parse a block into the columns; the number of bytes that were taken."""
     assert state.native is not None
     parsed = state.native.parse(text, last, attempt.options.keep)
-    # All of them, before the table is begun anew.
+    # All of them, before the table is restarted.
     again = False
     assert state.spec is not None
     for column, count, row, cell in parsed["lost"]:

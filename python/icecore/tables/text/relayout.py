@@ -14,21 +14,21 @@ from icecore.tables.text.table_attempt import Again, Attempt
 
 
 def survey(attempt: Attempt, number: int, text: np.ndarray) -> None:
-    """Begin anew where lines of a file have bytes that its layout has no place for."""
+    """Restart if lines of a file have bytes outside its layout."""
     spec = line_survey.widened(attempt.files[number], text)
     if spec is not None:
         _anew(attempt, number, spec)
 
 
 def respace(attempt: Attempt, state: FileState, text: np.ndarray) -> None:
-    """Begin anew where lines have blank cells, which no run of blanks separates from the ones beside them."""
+    """Restart if lines have blank cells, which runs of blanks can't separate from their neighbours."""
     spec = line_survey.respaced(state.file, text)
     if spec is not None:
         _anew(attempt, attempt.files.index(state.file), spec)
 
 
 def _anew(attempt: Attempt, number: int, spec: TableSpec) -> None:
-    """Begin anew with another layout of a file."""
+    """Restart with another layout of a file."""
     attempt.files[number] = replace(attempt.files[number], spec=spec)
     if attempt.stored is None:
         attempt.columns = Held(attempt.job.path, None)

@@ -47,7 +47,7 @@ def sources(repo: Repo, path: str) -> list[TextSource]:
     """The files that a table was packed from, in order.
 
     Raises:
-        Error: ``not-found``; ``invalid`` where ``path`` is no table that was packed from files.
+        Error: ``not-found``; ``invalid`` if ``path`` is not a table that was packed from files.
     """
     return [
         TextSource(s["name"], s["rows"][0], s["rows"][1], s.get("bytes"), s.get("sha256"))
@@ -93,7 +93,7 @@ def restore(
 
 
 def table_of(repo: Repo, path: str) -> str:
-    """A table whose text is the one that ``path`` stands for: itself, or the first of the tables below a
+    """The table whose text belongs to ``path``: itself, or the first of the tables below a
     group where all were packed from the same file.
 
     Raises:

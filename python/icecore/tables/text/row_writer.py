@@ -45,7 +45,7 @@ class Growing:
         """Add a block of rows, as the parser of text gives them, or those of binary records.
 
         Returns:
-            The numbers of the columns of integers in which one stands for no value.
+            The numbers of the columns of integers that mark missing values with a number.
 
         Raises:
             Error: what encoding and storing the blocks before may bring.

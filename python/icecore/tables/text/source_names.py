@@ -1,4 +1,4 @@
-"""What the files of a table are called, so that none is taken for another, and where each is written."""
+"""Unique names of the files of a table, and where each is written."""
 
 from __future__ import annotations
 

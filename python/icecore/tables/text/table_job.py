@@ -40,7 +40,7 @@ class TableJob:
 
 @dataclass
 class Done:
-    """What became of a table: rows and bytes of text that came to it, its columns' paths, its rows now, what
+    """Outcome of a table: rows and bytes of text that were added, its columns' paths, its rows now, what
     a reader should know, which of its columns were written anew to hold more, and by path the summaries of
     columns that were made on the way.
     """

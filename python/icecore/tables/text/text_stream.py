@@ -98,7 +98,7 @@ class TextStream:
         """The next bytes behind those of a row that was ``begun``, all of them together and the new ones."""
         from icecore import _icecore
 
-        # Blocks that nobody holds any more leave their memory to later ones.
+        # The memory of released blocks is reused.
         room = _icecore.empty_array((_FRONT + self._block,), np.dtype("u1"))
         start = _FRONT - len(begun)
         room[start:_FRONT] = begun

@@ -17,7 +17,7 @@ _UNSIGNED = np.dtype("u8")
 
 
 def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | None:
-    """The values in the type of ``new``; what stands for none of them stays that.
+    """The values in the type of ``new``; missing values stay missing.
 
     None where one of them is beyond the new type or, with ``printed``, would not be printed again from it.
     """
@@ -61,7 +61,7 @@ def _places(new: Column, kind: str, printed: bool) -> int | None:
 
 
 def missing(values: np.ndarray) -> np.ndarray:
-    """Which of them stand for none."""
+    """Return a mask of the missing values."""
     kind = values.dtype.kind
     if kind in "i" or values.dtype == _UNSIGNED:
         return np.asarray(values == blank(values.dtype))
@@ -73,7 +73,7 @@ def missing(values: np.ndarray) -> np.ndarray:
 
 
 def blank(kind: np.dtype[Any]) -> Any:
-    """What stands for a cell without a value."""
+    """The value for a cell without a value."""
     if kind.kind == "i":
         return np.iinfo(kind).min
     if kind == _UNSIGNED:

@@ -11,7 +11,7 @@ from icecore.tables.text.text_stream import TextStream
 
 
 def damaged(files: Sequence[TableFile], error: errors.Error, every: bool) -> DamagedSource | None:
-    """The file of which ``error`` tells that it is damaged, with the other damaged ones behind it where
+    """The file that ``error`` reports as damaged, with the other damaged ones behind it where
     ``every`` one is wanted; None where it tells something else.
     """
     places = [file.place for file in files]

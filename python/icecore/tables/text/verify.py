@@ -46,7 +46,7 @@ class Proof:
 
 
 def _text(fmt: dict[str, Any] | None) -> str | None:
-    """A print format in one spelling: attributes leave out what goes without saying."""
+    """A print format in canonical form: attributes omit default values."""
     from icecore import _icecore
 
     return None if fmt is None else _icecore.TextFormat(json.dumps(fmt)).json

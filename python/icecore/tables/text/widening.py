@@ -144,7 +144,7 @@ class Stored:
         return made
 
     def texts(self, columns: list[Column], changed: list[int], fresh: list[int]) -> Texts:
-        """All rows of the ``fresh`` columns, of which some changed, out of the text that they print."""
+        """All rows of the ``fresh`` columns, parsed again from the restored text."""
         return Texts(self, columns, changed, fresh)
 
 

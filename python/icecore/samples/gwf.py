@@ -1,4 +1,4 @@
-"""Writes small frame files of version 8: one FrProcData channel a name, raw or gzip, one frame a file."""
+"""Write small gravitational-wave frame files (version 8): one frame of FrProcData channels a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ TYPES = {"i1": 0, "i2": 1, "f8": 2, "f4": 3, "i4": 4, "i8": 5, "c8": 6, "c16": 7
 def write_frame(
     path: Path, start: int, channels: dict[str, tuple[np.ndarray, float]], gzip: bool = True
 ) -> Path:
-    """A file of one frame at GPS ``start`` (s); channel name → samples, rate (Hz)."""
+    """Write a file of one frame.
+
+    Args:
+        path: the file.
+        start: GPS time of the first sample, in seconds.
+        channels: channel name → (samples of shape ``(n,)``, rate in Hz).
+        gzip: compress the samples.
+    """
     bytes_ = (
         b"IGWD\0"
         + bytes([8, 0, 2, 4, 8, 4, 8])
@@ -66,3 +73,34 @@ def _contents(start: int, length: float, at: int, names: list[str], positions: l
     body += bytes(4) + struct.pack("<I", len(names)) + b"".join(_text(name) for name in names)
     body += struct.pack(f"<{len(positions)}Q", *positions) + bytes(4)
     return _structure(9, 0, body + bytes(24))
+
+
+def strain(folder: Path, seconds: int = 100, rate: int = 1024, start: int = 1_400_000_000) -> list[Path]:
+    """Write one-second files with three channels: a chirp in noise, its noise, and a slow temperature.
+
+    The data is identical in every run.
+    """
+    folder.mkdir(exist_ok=True)
+    rng = np.random.default_rng(20150914)
+    time = np.arange(seconds * rate) / rate
+    left = np.maximum(0.62 * seconds - time, 1e-3)  # seconds to the merger
+    chirp = np.where(time < 0.62 * seconds, left**-0.25 * np.sin(60 * left**0.625), 0)
+    noise = rng.normal(0, 0.3, time.size)
+    files = []
+    for second in range(seconds):
+        part = slice(second * rate, (second + 1) * rate)
+        channels = {
+            "H1:DEMO-STRAIN": ((chirp + noise)[part].astype("f4"), float(rate)),
+            "H1:DEMO-NOISE": (noise[part], float(rate)),
+            "H1:DEMO-TEMPERATURE": (20 + np.sin(time[part][:: rate // 16] / 9).astype("f4"), 16.0),
+        }
+        files.append(write_frame(folder / f"H-H1_DEMO-{start + second}-1.gwf", start + second, channels))
+    return files
+
+
+def samples(data: bytes, name: str, count: int) -> np.ndarray:
+    """Return the gzip-compressed float32 samples of a channel, by the layout that :func:`write_frame` has."""
+    head = _text(name) + struct.pack("<HHQ", 257, TYPES["f4"], count)
+    at = data.index(head) + len(head)
+    (length,) = struct.unpack_from("<Q", data, at)
+    return np.frombuffer(zlib.decompress(data[at + 8 : at + 8 + length]), "<f4")

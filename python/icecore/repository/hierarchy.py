@@ -1,0 +1,125 @@
+"""Hierarchy of a repository at one version: a mapping from sorted paths to arrays and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import TYPE_CHECKING, Any, cast
+
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.array import Array
+from icecore.repository.cached_property import cached_property
+from icecore.repository.group import Group, Members
+from icecore.repository.nodes import Node, hidden, suggestion
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.repository.repo import Repo
+
+#: root group of a repository without commits
+_ROOT = Node("/", False, '{"zarr_format": 3, "node_type": "group"}')
+
+
+class Hierarchy(Members):
+    """The part of a :class:`icecore.Repo` that lists and finds arrays and groups."""
+
+    def __init__(
+        self,
+        native: _icecore.Repo,
+        storage: Mapping[str, str] | None,
+        allow_links: list[str] | None,
+        ref: str | None = None,
+    ) -> None:
+        self._native = native
+        self._ref = native.ref if ref is None else ref
+        self._storage = dict(storage or {})
+        self._allow_links = allow_links
+
+    @property
+    def url(self) -> str:
+        """Where the repository is."""
+        return self._native.url
+
+    @property
+    def ref(self) -> str:
+        """The branch, tag, snapshot id or time that the repository was opened at."""
+        return self._ref
+
+    @property
+    def snapshot_id(self) -> str:
+        """The id of the snapshot that reads use."""
+        return self._native.snapshot_id
+
+    @property
+    def link_prefixes(self) -> list[str]:
+        """URL prefixes that linked files may be read from."""
+        return list(self._native.link_prefixes)
+
+    @cached_property
+    def _nodes(self) -> dict[str, Node]:
+        return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
+
+    def _visible(self) -> list[Node]:
+        return [node for node in self._nodes.values() if not hidden(node.path)]
+
+    def _array(self, path: str) -> Array:
+        item = self[path]
+        if not isinstance(item, Array):
+            raise errors.make(
+                "not-found",
+                f"{item.path} is a group, not an array",
+                f"see `icecore ls {quote(self.url)} {quote(item.path)}`",
+            )
+        return item
+
+    def __getitem__(self, path: str) -> Array | Group:
+        """Return the array or group at ``path``; the leading ``/`` is optional.
+
+        Raises:
+            Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths.
+        """
+        absolute = address.absolute(path)
+        node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
+        if node is None:
+            known = (node.path for node in self._visible())
+            hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")
+            raise errors.make("not-found", f"no {absolute} in {self.url} at {self.ref}", hint)
+        repo = cast("Repo", self)
+        return Array(repo, node) if node.is_array else Group(repo, node)
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and address.absolute(path) in self._nodes
+
+    def __iter__(self) -> Iterator[str]:
+        return (node.path for node in self._visible() if node.path != "/")
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """path → array, for all arrays."""
+        repo = cast("Repo", self)
+        return {node.path: Array(repo, node) for node in self._visible() if node.is_array}
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """path → group, for all groups including the root."""
+        repo = cast("Repo", self)
+        return {node.path: Group(repo, node) for node in self._visible() if not node.is_array}
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """A copy of the root group's attributes."""
+        return self._nodes["/"].numbers if "/" in self._nodes else {}
+
+    def __repr__(self) -> str:
+        from icecore.display import tree
+
+        return tree.text(self._visible(), "/", f"<icecore.Repo {self.url}@{self.ref}>")
+
+    def _repr_html_(self) -> str:
+        from icecore.display import html
+
+        return html.hierarchy(self._visible(), "/", f"{self.url}@{self.ref}")

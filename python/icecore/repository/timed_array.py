@@ -1,0 +1,77 @@
+"""Methods of arrays with a time axis: stretches of time, their gaps and trends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from icecore.repository.array_metadata import ArrayMetadata
+from icecore.repository.upper_rooms import provider
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class TimedArray(ArrayMetadata):
+    """The part of an :class:`icecore.Array` that reads by time; it needs a time axis."""
+
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Spans [start, stop) in GPS nanoseconds that have samples, of an array with a time axis.
+
+        Raises:
+            Error: ``unsupported`` for an array without one.
+        """
+        return provider("segments")(self)
+
+    def between(self, start: Any, stop: Any, gaps: str = "raise") -> np.ndarray:
+        """Read a stretch of time: GPS seconds, or UTC as a datetime or ISO text; ``stop`` is not included.
+
+        Args:
+            start: of the stretch.
+            stop: its end.
+            gaps: where samples are missing, also at both ends: ``raise``, ``pad`` (with the fill value, NaN
+                of floats) or ``ignore`` (the samples that exist, one behind the other).
+
+        Returns:
+            Samples, shape ``(n,)``.
+
+        Raises:
+            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
+                without a time axis; ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
+            [2.0, 3.0]
+        """
+        return provider("between")(self, start, stop, gaps)
+
+    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
+        """Reduce a stretch of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+
+        Args:
+            start: GPS seconds or UTC; the array's start if omitted.
+            stop: not included; the array's end if omitted.
+            points: windows at most; a window is one sample where the stretch has no more.
+
+        Returns:
+            An :class:`icecore.timeseries.trend.Trend`.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
+                ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].trend(points=2).max.tolist()
+            [3.0, 7.0]
+        """
+        return provider("trend")(self, start, stop, points)

@@ -1,0 +1,122 @@
+"""Expand the sources that a user names: files, directories, globs, lists, URLs."""
+
+from __future__ import annotations
+
+import builtins
+import glob
+import os
+from shlex import quote
+
+from icecore import errors
+from icecore.repository import address
+from icecore.repository.nodes import suggestion
+from icecore.sources import folder_format, format_of, known_formats
+from icecore.sources.files import tree_address as trees
+from icecore.sources.files.identity import is_remote, local_path
+
+#: suffixes of lists of frame files: LAL caches and FFL
+LISTS = (".cache", ".lcf", ".ffl")
+#: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
+_FEW = 500
+
+
+def expand(source: str | os.PathLike[str]) -> list[str]:
+    """The files that a source argument represents, sorted: a file, a folder (every file of a known format
+    below it that is not in a repository), a glob, ``@list.txt`` (one source per line, relative to the list),
+    an http(s) URL or a Zarr store.
+
+    Raises:
+        Error: ``source-missing`` where nothing matches, ``format`` for a repository.
+    """
+    source = local_path(os.fspath(source))
+    if is_remote(source):
+        return [source]
+    if source.startswith("~") and not os.path.exists(source):
+        source = os.path.expanduser(source)  # which shells leave alone between quotes
+    if (names := listed(source)) is not None:
+        return [path for name in names for path in expand(name)]
+    if os.path.isdir(source):
+        return [source] if folder_format(source) else _from_folder(source)
+    if source.lower().endswith(LISTS) and os.path.isfile(source):
+        from icecore.sources.gwf.lists import listed_frames
+
+        return listed_frames(source)
+    if os.path.exists(source):
+        return [source]
+    pattern, tree = trees.split(source)
+    if tree and trees.files(pattern):
+        return [source]  # one tree, in one file or in all files of a pattern
+    if glob.has_magic(source):
+        found = sorted(
+            path for path in glob.glob(source, recursive=True) if os.path.isfile(path) or folder_format(path)
+        )
+        if found:
+            return found
+        raise errors.make(
+            "source-missing", f"nothing matches {source}", "quote the pattern and check the folder"
+        )
+    scheme, is_url, _ = source.partition("://")
+    if is_url:
+        raise errors.make(
+            "unsupported",
+            f"{source}: files can't be linked or packed from {scheme}://",
+            "give an http(s) address of it, or download it",
+        )
+    raise errors.make("source-missing", f"no file at {source}", _beside(source))
+
+
+def _beside(source: str) -> str:
+    """A hint where there is no such file: what is called nearly so beside it."""
+    if os.path.islink(source):
+        return f"it is a link to {os.readlink(source)}, where nothing is"
+    folder, name = os.path.split(source)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return f"check the path: there is no folder {folder}"
+    return suggestion(name, names if len(names) <= _FEW else (), "check the path")
+
+
+def listed(source: str) -> list[str] | None:
+    """What the list ``@list.txt`` names, a source a line; None for another argument.
+
+    Raises:
+        Error: ``source-missing`` where it can't be read, or names nothing.
+    """
+    if not source.startswith("@") or os.path.exists(source):
+        return None
+    path = source[1:]
+    try:
+        with builtins.open(path, encoding="utf-8-sig") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"can't read the list {path}: {reason}"
+        raise errors.make("source-missing", message, "@ names a file with one source per line") from error
+    names = [line for line in lines if line and not line.startswith("#")]
+    if not names:
+        raise errors.make("source-missing", f"the list {path} names no source", "one source per line")
+    base = os.path.dirname(path)
+    return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
+
+
+def _from_folder(folder: str) -> list[str]:
+    if address.holds_repository(folder):
+        message = f"{folder} is a repository; what it holds can't be linked"
+        raise errors.make("format", message, f"icecore pack {quote(folder)} takes what it holds")
+    found: list[str] = []
+    for root, folders, files in os.walk(folder):
+        stores = [name for name in folders if folder_format(os.path.join(root, name))]
+        # Of their files some look like tables.
+        inside = [name for name in folders if address.holds_repository(os.path.join(root, name))]
+        folders[:] = sorted(set(folders) - set(stores) - set(inside))
+        found += [os.path.join(root, name) for name in stores]
+        for name in files:
+            path = os.path.join(root, name)
+            if os.path.isfile(path) and os.access(path, os.R_OK) and format_of(path) is not None:
+                found.append(path)
+    if not found:
+        raise errors.make(
+            "source-missing", f"no file of a known format below {folder}", f"known: {known_formats()}"
+        )
+    return sorted(found)

@@ -1,0 +1,160 @@
+"""Columns of a table: which arrays of a group they are, by name and by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.display import text
+from icecore.repository.cached_property import cached_property
+from icecore.repository.nodes import suggestion
+from icecore.tables.query.column import column, fits, items, width
+from icecore.tables.query.event_table import EventTable
+from icecore.tables.query.group_columns import group_columns, listed, tables_below
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.repository.array import Array
+    from icecore.repository.group import Group
+
+
+class TableColumns(EventTable):
+    """The part of a :class:`icecore.Table` that is a mapping from names to columns."""
+
+    def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
+        self._group = group
+        arrays = group.arrays
+        self._is_all = columns is None
+        if columns is not None:
+            self._columns = {name: self._named(arrays, name) for name in listed(columns)}
+            self._left_out: dict[str, str] = {}
+        else:
+            self._columns, self._left_out = group_columns(group, arrays)
+        if not self._columns and not (columns is None and self._events.is_one_table):
+            why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
+            raise errors.make(
+                "mismatch",
+                f"{group.path} has no array that can be a column" + (f" ({why})" if why else ""),
+                tables_below(group)
+                or "a table is a group of 1-D arrays of equal length: `icecore ls` lists the groups",
+            )
+
+    @property
+    def path(self) -> str:
+        """The group's path."""
+        return self._group.path
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """name → array."""
+        return dict(self._columns)
+
+    @property
+    def dtypes(self) -> dict[str, np.dtype[Any]]:
+        """name → NumPy dtype."""
+        return {name: array.dtype for name, array in self._columns.items()}
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Arrays of the group that can't be columns: name → reason."""
+        return dict(self._left_out)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """A copy of the group's attributes."""
+        return self._group.attrs
+
+    @cached_property
+    def _native(self) -> _icecore.Table:
+        from icecore import _icecore
+
+        single = [
+            column(item, array, i)
+            for name, array in self._columns.items()
+            for i, item in enumerate(items(name, array))
+        ]
+        return _icecore.Table([*(column(name, array) for name, array in self._columns.items()), *single])
+
+    @cached_property
+    def _items(self) -> dict[str, Array]:
+        """``name[i]`` → its array."""
+        return {item: array for name, array in self._columns.items() for item in items(name, array)}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """column or item → its index in the engine."""
+        return {name: i for i, name in enumerate([*self._columns, *self._items])}
+
+    def _array_of(self, name: str) -> Array:
+        """Return the array of a column or item."""
+        return self._columns[name] if name in self._columns else self._items[name]
+
+    def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
+        """Return the dtype of a column or item and its items per row (None if it is not a list)."""
+        if name in self._columns:
+            return self._columns[name].dtype, width(self._columns[name])
+        return self._items[name].dtype, None
+
+    def __len__(self) -> int:
+        return next(iter(self._columns.values())).shape[0] if self._columns else len(self._events)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._columns
+
+    def __getitem__(self, name: str) -> Array:
+        """Return a column as an array."""
+        if name in self:
+            return self._columns[name]
+        (name,) = listed([name])
+        return self._named(self._group.arrays, name)
+
+    def _names(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is None:
+            return list(self._columns)
+        wanted = listed(columns)
+        for name in wanted:
+            if name in self._columns or name in self._items:
+                continue
+            if name in self._left_out:
+                raise errors.make(
+                    "unsupported",
+                    f"{self.path}/{name} can't be a column: {self._left_out[name]}",
+                    f'read it as an array: repo["{self.path}/{name}"]',
+                )
+            hint = suggestion(name, self._numbers, f"there are {', '.join(self._columns)}")
+            raise errors.make("not-found", f"{self.path} has no column {name}", hint)
+        return wanted
+
+    def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
+        if name not in arrays:
+            hint = suggestion(name, arrays, f"there are {', '.join(arrays)}")
+            raise errors.make("not-found", f"{self.path} has no array {name}", hint)
+        reason = fits(arrays[name])
+        if reason:
+            raise errors.make("unsupported", f"{self.path}/{name} can't be a column: {reason}")
+        return arrays[name]
+
+    def __repr__(self) -> str:
+        columns = [(f"  {text.label(name)}", _label(array)) for name, array in self._columns.items()]
+        rows = [text.pairs(columns)]
+        if self._left_out:
+            rows.append(f"  (left out: {', '.join(map(text.label, self._left_out))})")
+        head = f"<icecore.Table {text.label(self.path)} {len(self):,} rows, {len(self._columns)} columns>"
+        return "\n".join([head, *rows])
+
+    def _repr_html_(self) -> str:
+        from icecore.display import html
+
+        rows = [(name, _label(array)) for name, array in self._columns.items()]
+        return html.table(f"{self.path}: {len(self):,} rows, {len(self._columns)} columns", rows)
+
+
+def _label(array: Array) -> str:
+    several = width(array)
+    return array._node.dtype_label + ("" if several is None else f"[{several}]")

@@ -1,0 +1,48 @@
+"""Recovery of an array from an interruption (Ctrl-C) in the middle of a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from icecore.writing.open_writer import OpenWriter
+
+
+class Interruptible:
+    """The part of an :class:`ArrayWriter` that repairs changes that were interrupted."""
+
+    _writer: OpenWriter
+    #: interrupted changes, innermost last: the shape that counts, and the function that repairs the array
+    _halfway: list[tuple[tuple[int, ...], Callable[[], None]]]
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+
+    @contextmanager
+    def _whole(self, mended: Callable[[], None], shape: tuple[int, ...] | None = None) -> Iterator[None]:
+        """Make the block complete or undone: after an interruption the next use of the writer calls
+        ``mended``, again if that is interrupted too.
+
+        Args:
+            mended: repairs the array, so that it has ``shape``, wherever the block or itself was interrupted.
+            shape: the current one by default.
+        """
+        self._writer._torn = self
+        self._halfway.append((self.shape if shape is None else shape, mended))
+        yield
+        self._over()
+
+    def _over(self) -> None:
+        self._halfway.pop()
+        if not self._halfway:
+            self._writer._torn = None
+
+    def mend(self) -> None:
+        """Repair interrupted changes, the innermost first."""
+        while self._halfway:
+            self._halfway[-1][1]()
+            self._over()

@@ -1,0 +1,132 @@
+"""Metadata of a new array: dtype, chunks, shards and codecs from what the caller asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.analyzer import adaptive_codec
+from icecore.analyzer.measure import Goal
+from icecore.codecs import spec as codecspec
+from icecore.layout import layout
+from icecore.layout.access_pattern import Query, check, parse, queries
+from icecore.layout.access_pattern import Spec as Access
+from icecore.repository import zarr_dtypes
+from icecore.repository.nodes import Node
+from icecore.repository.selection import is_int
+from icecore.repository.typed_attributes import encoded, storable
+from icecore.repository.zarr_dtypes import data_type, fill_json
+from icecore.writing.memory_shares import MemoryShares
+from icecore.writing.shard_replan import ShardReplan
+
+
+@dataclass(frozen=True)
+class NewArray:
+    """An array to be created: the arguments of :meth:`icecore.Writer.array`, checked.
+
+    Create it with :meth:`of`.
+    """
+
+    path: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    dims: Sequence[str | None] | None
+    chunks: Sequence[int] | None
+    shards: Sequence[int] | None
+    codec: codecspec.Spec
+    fill_value: Any
+    attrs: Mapping[str, Any]
+    portable: bool
+    access: Access | None
+    goal: Goal
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        dtype: Any,
+        shape: Any,
+        goal: str,
+        bandwidth: str | float | None,
+        attrs: Mapping[str, Any] | None,
+        **asked: Any,
+    ) -> NewArray:
+        """Check the arguments.
+
+        Raises:
+            Error: ``invalid``, ``dtype``.
+        """
+        lengths = _lengths(path, shape)
+        layout.check(asked["chunks"], asked["shards"])
+        wished = Goal.of(goal, bandwidth)
+        named = _dtype(dtype, path)
+        native = np.dtype("O") if named.kind == "T" else named.newbyteorder("=")
+        dims = asked["dims"]
+        if dims is not None and len(dims) != len(lengths):
+            raise errors.make("invalid", f"{len(dims)} dimension names for {len(lengths)} axes of {path}")
+        return cls(path, native, lengths, goal=wished, attrs=attrs or {}, **asked)
+
+    @property
+    def grows(self) -> bool:
+        """Whether rows will be appended."""
+        return bool(self.shape) and self.shape[0] == 0
+
+    def planner(self, shares: MemoryShares) -> Callable[[int | None], layout.Layout]:
+        """Return a function from the number of rows per commit (None if unknown) to a layout."""
+        return partial(
+            layout.plan,
+            self.shape,
+            zarr_dtypes.itemsize(self.dtype),
+            self.chunks,
+            self.shards,
+            None,
+            reads=self._reads(),
+            inner_bytes=codecspec.chunk_bytes(self.codec, self.dtype),
+            rows_bytes=shares.rows,
+            shard_bytes=shares.shard,
+        )
+
+    def node(self, where: layout.Layout) -> Node:
+        """Return the array's metadata document for a layout."""
+        kind = data_type(self.dtype)
+        codecs = codecspec.resolve(self.codec, kind, self.dtype, where.chunk, self.portable)
+        codecspec.fit(codecs, kind, self.dtype, self.path, len(self.shape))
+        ours = adaptive_codec.wish(self.goal, self.portable) if self.codec == "auto" else None
+        fill = fill_json(self.fill_value, self.dtype)
+        attrs = encoded(storable(self.attrs, self.path), self.dtype)
+        document = layout.document(self.shape, kind, fill, where, codecs, self.dims, attrs, ours)
+        return Node(self.path, True, document)
+
+    def replanning(self, plan: Callable[[int | None], layout.Layout]) -> ShardReplan | None:
+        """Return a planner for shards that follow the commits, for arrays without shards of their own."""
+        return ShardReplan(plan) if self.grows and self.shards is None else None
+
+    def _reads(self) -> list[Query]:
+        patterns = parse(self.access)
+        names = self.dims if self.dims is not None else [None] * len(self.shape)
+        check(patterns, [(self.path, self.shape, names)])
+        return queries(patterns, self.shape, names)
+
+
+def _lengths(path: str, shape: Any) -> tuple[int, ...]:
+    lengths = tuple(shape) if isinstance(shape, Iterable) else None
+    if lengths is None or not all(map(is_int, lengths)):
+        message = f"{path}: shape must be a sequence of integers (got {shape!r})"
+        raise errors.make("invalid", message, "give a length for each axis: (0, 138)")
+    return tuple(map(int, lengths))
+
+
+def _dtype(given: Any, path: str) -> np.dtype[Any]:
+    try:
+        found = np.dtype(given)
+        # NumPy's string dtype without a length, also as "str" and "U": no array has strings of length 0
+        return np.dtype("O") if found.kind == "U" and not found.itemsize else found
+    except (TypeError, ValueError) as error:
+        hint = "use a NumPy dtype: 'f4', 'int16', 'datetime64[s]', …, or str for strings"
+        message = f"{path}: dtype {given!r:.60} is not valid: {error}"
+        raise errors.make("dtype", message, hint) from None

@@ -1,0 +1,168 @@
+"""An array of an open writer: its metadata, codecs and what other writers did to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.analyzer.adaptive_codec import Adapting
+from icecore.analyzer.measure import checked, is_bare
+from icecore.codecs.spec import Codec
+from icecore.layout import layout
+from icecore.repository.nodes import OURS, Node
+from icecore.repository.typed_attributes import fill
+from icecore.writing.append_buffer import Tail
+from icecore.writing.elements import elements
+from icecore.writing.interruption import Interruptible
+from icecore.writing.shard_replan import ShardReplan
+
+if TYPE_CHECKING:
+    from icecore.writing.open_writer import OpenWriter
+
+
+class OpenArray(Interruptible):
+    """The part of an :class:`ArrayWriter` that keeps the array's metadata."""
+
+    def __init__(
+        self,
+        writer: OpenWriter,
+        node: Node,
+        dtype: np.dtype[Any],
+        replan: ShardReplan | None = None,
+        new: bool = False,
+    ) -> None:
+        """``new``: the array is being created; a stored array of this path is another one."""
+        self._writer, self._turn, self.path = writer, writer._turn, node.path
+        self._adapting = Adapting.of(node, dtype, int if new else self._bytes)
+        self._replan = replan
+        self._document = node.document
+        self.dtype = dtype
+        self._stored = node.shape
+        chunk, shard = node.grid
+        unit = shard or chunk
+        if unit is None:
+            raise errors.make(
+                "unsupported", f"{self.path} has chunks of different shapes", "pack it into a new array first"
+            )
+        self.unit = unit
+        self._tail: Tail | None = None
+        self.is_deleted = False
+        self._seen = writer._history.count
+        self._bare = _bare(node)
+        self._compared = writer._history.count if new else None
+        #: interrupted changes, innermost last: the shape that counts, and the function that repairs the array
+        self._halfway: list[tuple[tuple[int, ...], Callable[[], None]]] = []
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis, appended rows that are not written yet included."""
+        if self._halfway:
+            return self._halfway[0][0]
+        return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
+
+    def _elements(self, data: Any) -> np.ndarray:
+        return elements(data, self.dtype, self.path, self._missing)
+
+    def _bytes(self) -> int:
+        """Return the array's stored bytes in the version that the changes are based on."""
+        base = self._writer._base()
+        return base._array(self.path).nbytes_stored if self.path in base else 0
+
+    def _missing(self) -> Any:
+        """Return the value for missing elements, or None. A fill value of zero does not count: it is the
+        default of all arrays.
+        """
+        attrs = self._document.get("attributes", {})
+        if "_FillValue" in attrs:
+            return fill(attrs["_FillValue"], self.dtype)
+        value = self._writer._view()._array(self.path).fill_value
+        return value if value else None
+
+    def _adapt(
+        self, start: tuple[int, ...], shape: tuple[int, ...], read: Callable[[tuple[slice, ...]], np.ndarray]
+    ) -> None:
+        """Change the array's codecs if the data to be written requires others."""
+        if self._adapting is None:
+            return
+        found = self._adapting.before(shape, read, not any(start) and shape == self._stored)
+        if found is None:
+            return
+        codecs, record = found
+        recoded = partial(self._update, layout.recoded(self._document, codecs, record))
+        with self._whole(recoded):
+            recoded()
+
+    def _check(self) -> None:
+        """Add a checksum before the first change of an array whose only chunk is too short for one: the chunk
+        may become longer.
+        """
+        if not self._bare:
+            return
+        block = self._writer._pending().array(self.path).read(tuple(slice(0, n) for n in self._stored))
+        check = partial(self._with_checksum, checked(self._bare), block)
+        with self._whole(check):
+            check()
+
+    def _with_checksum(self, codecs: list[Codec], block: np.ndarray) -> None:
+        self._update(layout.recoded(self._document, codecs, {}))
+        self._writer._native.write(self.path, (0,) * block.ndim, block)
+        self._bare = []
+
+    def _update(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self._writer._native.update_array(
+            self.path, json.dumps(document, allow_nan=False, separators=(",", ":"))
+        )
+
+    def reread(self) -> None:
+        """Read the attributes again after they were replaced; icecore's own are kept."""
+        document = json.loads(self._writer._native.document(self.path) or "{}")
+        attributes, before = document.get("attributes", {}), self._document.get("attributes", {})
+        if OURS in before:
+            attributes.setdefault(OURS, before[OURS])
+        self._document = {**document, "attributes": attributes}
+
+    def _fresh(self) -> None:
+        """Read the array again if commits of others were merged by a commit of this writer.
+
+        Raises:
+            Error: ``not-found`` if this writer deleted the array; ``conflict`` if another writer deleted or
+                replaced it.
+        """
+        if self.is_deleted:
+            hint = "create it again: writer.array(…)"
+            raise errors.make("not-found", f"{self.path} was deleted by this writer", hint)
+        if self._seen == self._writer._history.count:
+            return
+        seen, self._seen = self._seen, self._writer._history.count
+        if not self._writer._history.met_others(seen):
+            return
+        text = self._writer._native.document(self.path)
+        if text is None:
+            raise errors.make("conflict", f"{self.path} was deleted by another writer", "create it again")
+        self._tail = None
+        node = Node(self.path, True, text)
+        if (node.grid, len(node.shape)) != (self._grid(), len(self._stored)):
+            raise errors.make("conflict", f"{self.path} was replaced by another writer", "open a new writer")
+        self._document, self._stored, self._bare = node.document, node.shape, _bare(node)
+        if self._adapting is not None:
+            self._adapting = Adapting.of(node, self.dtype, self._bytes)
+
+    def _grid(self) -> Any:
+        return Node(self.path, True, json.dumps(self._document)).grid
+
+
+def _bare(node: Node) -> list[Codec]:
+    """Return the codecs of an array of one chunk without a checksum; an empty list for other arrays."""
+    chunk, shard = node.grid
+    one = (
+        shard is None
+        and chunk is not None
+        and all(0 < n <= c for n, c in zip(node.shape, chunk, strict=True))
+    )
+    return node.codecs if one and is_bare(node.codecs, node.ours.get("codec")) else []

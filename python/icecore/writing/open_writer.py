@@ -1,0 +1,191 @@
+"""State of an open writer: its arrays, its commits, and what a ``with`` block does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from icecore import errors
+from icecore.display import text
+from icecore.repository import address
+from icecore.repository.nodes import SUMMARY
+from icecore.repository.typed_attributes import dump
+from icecore.writing.array_writer import ArrayWriter
+from icecore.writing.commit_history import CommitHistory
+from icecore.writing.commit_schedule import Rounds
+from icecore.writing.interruption import Interruptible
+from icecore.writing.memory_shares import MemoryShares
+from icecore.writing.new_array import NewArray
+from icecore.writing.synchronized import in_turn
+
+if TYPE_CHECKING:
+    from icecore import _icecore
+    from icecore.repository.repo import Repo
+
+
+class OpenWriter:
+    """The part of an :class:`icecore.Writer` that is not called by its users."""
+
+    def __init__(
+        self,
+        repo: Repo,
+        message: str,
+        branch: str,
+        memory: int | str | None = None,
+        commit_every: int | None = None,
+        commit_seconds: float | None = None,
+    ) -> None:
+        self._shares = MemoryShares(memory)
+        self._repo = repo
+        self.message = checked_message(message)
+        self._turn = RLock()
+        self._native = repo._native.writer(branch, self._shares.queue)
+        self._arrays: dict[str, ArrayWriter] = {}
+        self._rounds = Rounds(commit_every, commit_seconds)
+        self._commit_every = commit_every
+        self._history = CommitHistory(repo, self._native)
+        self._closed = False
+        self._process = os.getpid()
+        #: the array whose change was interrupted
+        self._torn: Interruptible | None = None
+        self.branch = branch
+        self.snapshot_id: str | None = None
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{text.plural(len(self._arrays), 'array')} at hand"
+        return f"<icecore.Writer {self._repo.url} {self.message!r}, {state}>"
+
+    def __enter__(self) -> Self:
+        self._open()
+        return self
+
+    @in_turn
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._closed:
+            return
+        if kind is None:
+            self._commit(is_last=True)
+        self._close()
+
+    def _commit(self, message: str | None = None, is_last: bool = False) -> str:
+        said = checked_message(message) if message is not None else self.message
+        self._mend()
+        for array in self._arrays.values():
+            array.shorten(is_last)
+        for array in self._arrays.values():
+            array.finish()
+        before = self._native.base()
+        try:
+            self.snapshot_id = self._native.commit(said)
+        except KeyboardInterrupt:
+            # Python raises Ctrl-C's exception after the commit, in place of its result.
+            committed = self._native.base()
+            if committed != before:
+                self.snapshot_id = committed
+                self._history.committed(before, self.snapshot_id)
+            raise
+        if not is_last:
+            self._history.committed(before, self.snapshot_id)
+        self._rounds.committed()
+        return self.snapshot_id
+
+    def _close(self) -> None:
+        self._closed = True
+        self._torn = None
+        self._arrays.clear()
+
+    def _base(self) -> Repo:
+        """Return the version that the changes are based on."""
+        base = self._native.base()
+        return self._repo if base == self._repo.snapshot_id else self._repo.at(base)
+
+    def _create(self, new: NewArray) -> ArrayWriter:
+        plan = new.planner(self._shares)
+        node = new.node(plan(self._commit_every))
+        self._parents(new.path)
+        self._native.add_array(new.path, node.zarr_json)
+        replan = new.replanning(plan) if self._commit_every is None else None
+        self._arrays[new.path] = ArrayWriter(self, node, new.dtype, replan, new=True)
+        if new.grows:
+            self._rounds.joins(new.path)
+        return self._arrays[new.path]
+
+    def _set_attrs(self, path: str, attrs: Mapping[str, Any]) -> None:
+        try:
+            self._native.set_attrs(path, dump(attrs))
+        except errors.Error as error:
+            # The root exists as the parent of any other node, also without a document of its own.
+            if path != "/" or error.kind != "not-found":
+                raise
+            self._native.add_group(path, dump(attrs))
+
+    def _delete(self, path: str) -> None:
+        for known in [known for known in self._arrays if known == path or known.startswith(path + "/")]:
+            self._arrays.pop(known).is_deleted = True
+            self._rounds.leaves(known)
+        self._native.delete(path)
+        self._history.deletes()
+        summary = f"/{SUMMARY}{path}"
+        if self._native.exists(summary):
+            self._native.delete(summary)
+
+    def _append_begins(self, path: str) -> None:
+        self._open()
+        if self._rounds.begins(path):
+            self._commit()
+
+    def _append_ends(self, path: str) -> None:
+        if self._rounds.ends(path):
+            self._commit()
+
+    def _open(self) -> None:
+        if self._closed:
+            raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
+        if os.getpid() != self._process:
+            self._native.base()  # raises in a forked process, whose rows would never be committed
+
+    def __reduce__(self) -> NoReturn:
+        raise errors.make(
+            "unsupported",
+            "a writer can't be copied or sent to another process",
+            "open one there: repo.writer(); or let other processes compute and write their results here",
+        )
+
+    def _path(self, path: str) -> str:
+        self._open()
+        self._mend()
+        return address.absolute(path)
+
+    def _mend(self) -> None:
+        if self._torn is not None:
+            self._torn.mend()
+
+    def _parents(self, path: str) -> None:
+        parts = path.split("/")[1:-1]
+        for depth in range(1, len(parts) + 1):
+            parent = "/" + "/".join(parts[:depth])
+            if not self._native.exists(parent):
+                self._native.add_group(parent, "{}")
+
+    def _pending(self) -> _icecore.Repo:
+        return self._repo._native.pending(self._native)
+
+    def _view(self) -> Repo:
+        """Return the version to be committed: what reads return, uncommitted data included."""
+        return self._repo._over(self._pending())
+
+
+def checked_message(message: Any) -> str:
+    """Return a commit message, checked before anything is written."""
+    if not isinstance(message, str) or any("\ud800" <= letter <= "\udfff" for letter in message):
+        raise errors.make(
+            "invalid",
+            f"the commit message must be a string of valid Unicode (got {message!a:.60})",
+            "message='spin-up'",
+        )
+    return message

@@ -1,0 +1,122 @@
+"""Writing boxes of an array: only whole shards reach the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.selection import is_int
+from icecore.writing import resize as resizing
+from icecore.writing.box_split import halved
+from icecore.writing.open_array import OpenArray
+from icecore.writing.synchronized import in_turn
+
+
+class RegionWrites(OpenArray):
+    """The part of an :class:`ArrayWriter` that writes boxes and changes the shape."""
+
+    def write(self, start: tuple[int, ...], values: np.ndarray, owned: bool = False) -> None:
+        """Write the box that begins at ``start``.
+
+        The caller may change ``values`` afterwards, unless they are ``owned``: these are copied only if
+        necessary, and must not change before the commit.
+        """
+        values = self._elements(values)
+
+        def part(region: Any) -> np.ndarray:
+            return values[(..., *region)]  # an array, also for a single string
+
+        self.write_from(start, values.shape, part, owned)
+
+    @in_turn
+    def write_from(
+        self,
+        start: tuple[int, ...],
+        shape: tuple[int, ...],
+        read: Callable[[tuple[slice, ...]], np.ndarray],
+        owned: bool = True,
+    ) -> None:
+        """Write the box of ``shape`` that begins at ``start``; ``read`` returns parts of it, relative
+        to ``start``.
+        """
+        self._writer._open()
+        if 0 in shape:
+            return
+        self._check()
+        self._adapt(start, shape, read)
+        for low, high in self._blocks(start, shape):
+            inner = tuple(
+                slice(max(a, s), min(b, s + n)) for a, b, s, n in zip(low, high, start, shape, strict=True)
+            )
+            part = read(tuple(slice(i.start - s, i.stop - s) for i, s in zip(inner, start, strict=True)))
+            if part.shape == tuple(b - a for a, b in zip(low, high, strict=True)):
+                contiguous = np.asarray if owned else np.array  # np.array copies
+                self._writer._native.write(self.path, low, contiguous(part, self.dtype, order="C"))
+            else:
+                self._patch(low, high, inner, part)
+
+    def _patch(
+        self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
+    ) -> None:
+        block = self._block(low, high)
+        block[tuple(slice(i.start - a, i.stop - a) for i, a in zip(inner, low, strict=True))] = part
+        self._writer._native.write(self.path, low, block)
+
+    def _block(self, low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
+        """Read the stored box from ``low`` to ``high``."""
+        old = self._writer._pending().array(self.path)
+        region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
+        # Own memory: blocks from the pool of results would add to the writer's memory.
+        own = (
+            None
+            if self.dtype.kind in "OT"
+            else np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype)
+        )
+        return old.read(region, out=own)
+
+    def _blocks(
+        self, start: tuple[int, ...], shape: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Return boxes of whole shards, clipped to the array, that cover a region: large ones inside, single
+        shards at its border.
+        """
+        low = tuple(s // u * u for s, u in zip(start, self.unit, strict=True))
+        high = tuple(
+            min(-(-(s + n) // u) * u, full)
+            for s, n, u, full in zip(start, shape, self.unit, self._stored, strict=True)
+        )
+        yield from halved(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._shares.box)
+
+    def _refill(self, before: tuple[int, ...]) -> None:
+        """Write the fill value over old chunks that extend into the new part: they were cut off since the
+        last commit, or left there by another program.
+        """
+        found = self._writer._pending().array(self.path).held()
+        fill = self._writer._view()._array(self.path).fill_value
+        for start, extent in resizing.exposed(found[1], self.unit, before, self._stored) if found else ():
+            part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
+            fresh = np.full_like(part, fill)
+            if not resizing.same(part, fresh):
+                self.write(start, fresh)
+
+    def _possible(self, shape: Sequence[int] | int) -> tuple[int, ...]:
+        lengths: Any = (shape,) if isinstance(shape, Integral) else shape
+        wanted: list[Any] = list(lengths) if np.ndim(lengths) == 1 else []
+        if len(wanted) != len(self._stored) or not all(is_int(n) and 0 <= n < 1 << 63 for n in wanted):
+            message = f"{self.path} has shape {self._stored} and can't become {shape!r:.60}"
+            raise errors.make("invalid", message, "a length for each axis: (0, 138)")
+        return tuple(map(int, wanted))
+
+    def _resize(self, shape: tuple[int, ...], surely: bool = False) -> None:
+        """``surely``: also if the recorded shape may be wrong after an interruption."""
+        shape = self._possible(shape)
+        if surely or shape != self._stored:
+            self._check()
+            if not resizing.is_longer(self._stored, shape):
+                self._writer._native.flush()  # queued chunks have numbers of the old grid
+            self._update({**self._document, "shape": list(shape)})
+            self._stored = shape

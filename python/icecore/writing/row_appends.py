@@ -1,0 +1,122 @@
+"""Appending rows: they wait in memory until they fill whole shards."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from icecore import errors
+from icecore.layout import layout
+from icecore.repository.nodes import Node
+from icecore.writing.append_buffer import Tail, tail
+from icecore.writing.region_writes import RegionWrites
+from icecore.writing.synchronized import in_turn
+
+
+class RowAppends(RegionWrites):
+    """The part of an :class:`ArrayWriter` that adds rows at the end."""
+
+    def _add(self, rows: np.ndarray) -> None:
+        while len(rows):
+            if self._tail is None:
+                if len(rows) >= self.unit[0] and self._stored[0] % self.unit[0] == 0:
+                    rows = rows[self._write_whole(rows) :]
+                    continue
+                self._tail = self._open_tail()
+            rows = rows[self._tail.take(rows) :]
+            if self._tail.full and not self._lengthen():
+                self._write_tail()
+
+    @in_turn
+    def finish(self) -> None:
+        """Write the rows that wait in memory."""
+        if self._tail is not None and self._tail.waiting:
+            self._write_tail()
+
+    def shorten(self, is_last: bool) -> None:
+        """Before a commit, change to shorter shards if commits are frequent. An array that this writer has
+        not used since its last commit stays as it is: others may have changed it.
+        """
+        if self._replan is not None and self._tail is not None and self._seen == self._writer._history.count:
+            self._regrid(self._replan.shorter(self._tail, self.unit[0], is_last))
+
+    def _lengthen(self) -> bool:
+        """Change to longer shards if commits are rare; return whether more rows fit now."""
+        if self._replan is None or self._tail is None:
+            return False
+        return self._regrid(self._replan.longer(self._tail, self.unit[0]))
+
+    def _regrid(self, where: layout.Layout | None) -> bool:
+        """Replace the array by one with another layout; all its rows are in memory."""
+        if where is None or self._tail is None or self._bare:
+            return False
+        anew = partial(self._anew, where, self._tail.rows)
+        with self._whole(anew):
+            if self._stored[0]:
+                anew()
+            else:  # no chunk of the old grid is stored
+                self._update(layout.regridded(self._document, where))
+                self._refilled(where, self._tail.rows)
+        return True
+
+    def _anew(self, where: layout.Layout, rows: np.ndarray) -> None:
+        native = self._writer._native
+        self._document = layout.regridded(self._document, where)
+        if native.exists(self.path):
+            native.delete(self.path)
+        native.add_array(self.path, json.dumps(self._document, allow_nan=False, separators=(",", ":")))
+        self._refilled(where, rows)
+
+    def _refilled(self, where: layout.Layout, rows: np.ndarray) -> None:
+        self._stored, self.unit, self._tail = (0, *self._stored[1:]), where.unit, None
+        if self._adapting is not None:
+            self._adapting.regridded(Node(self.path, True, json.dumps(self._document)))
+        self._add(rows)
+
+    def _misfit(self, given: tuple[int, ...]) -> errors.Error:
+        row = ", ".join(map(str, self._stored[1:]))
+        hint = f"append {self._stored[1:]} or (n{', ' if row else ''}{row})" if self._stored else ""
+        return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
+
+    def _settle(self) -> None:
+        """Write the waiting rows and forget them: their shard is about to change."""
+        self._writer._open()
+        self._writer._mend()
+        self._fresh()
+        self.finish()
+        self._tail = None
+
+    def _open_tail(self) -> Tail:
+        def read(first: int, last: int) -> np.ndarray:
+            return self._writer._pending().array(self.path).read((slice(first, last),))
+
+        memory = self._writer._shares.tail(len(self._writer._arrays))
+        # Encoding needs a whole shard in memory in any case, so the only array may gather one.
+        shard = prod(self.unit) * max(self.dtype.itemsize, 1) if len(self._writer._arrays) == 1 else 0
+        whole = max(memory, shard)
+        return tail(self._stored[0], self._stored[1:], self.unit[0], self.dtype, memory, whole, read)
+
+    def _write_whole(self, rows: np.ndarray) -> int:
+        """Write the rows that fill whole shards; return how many."""
+        count = len(rows) // self.unit[0] * self.unit[0]
+        before = self._stored
+        # An interruption leaves the earlier rows and no others.
+        with self._whole(partial(self._resize, before, surely=True)):
+            self._resize((before[0] + count, *before[1:]))
+            self.write((before[0], *[0] * (len(before) - 1)), rows[:count])
+        return count
+
+    def _write_tail(self) -> None:
+        """Write the waiting rows. They count as written at the end: after an interruption they are written
+        again.
+        """
+        tail = self._tail
+        assert tail is not None
+        self._resize((tail.stop, *self._stored[1:]))
+        self.write((tail.start, *[0] * (len(self._stored) - 1)), tail.rows, owned=True)
+        tail.written()
+        if tail.full or not tail.aligned:
+            self._tail = None
