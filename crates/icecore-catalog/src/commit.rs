@@ -7,7 +7,7 @@ use icechunk::conflicts::detector::ConflictDetector;
 use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::snapshot::{NodeData, NodeSnapshot};
 use icechunk::format::{Path, SnapshotId};
-use icechunk::session::{Session, SessionErrorKind};
+use icechunk::session::{Session, SessionErrorKind, SessionResult};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ use crate::precheck::Which;
 use crate::runtime::run;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{clock, containers, error, history, identity, names, precheck, seal};
+use crate::{clock, containers, error, history, identity, joint_commit, names, precheck, seal};
 
 /// How often a commit to a store without a lock starts again because others were quicker.
 const ATTEMPTS: usize = 50;
@@ -61,7 +61,7 @@ impl Writer {
                 self.rebase(&mut session, &names, &pending.touched).await?;
                 complete(&mut session, &pending).await?;
                 let parent = session.snapshot_id().clone();
-                let id = commit(&mut session, message).await.map_err(error::session)?;
+                let id = self.commit_session(&mut session, &pending, message).await.map_err(error::session)?;
                 self.seal(&parent, session.snapshot_id()).await;
                 id
             };
@@ -85,6 +85,23 @@ impl Writer {
                 ))
             }
         }
+    }
+
+    /// Small arrays share manifests; other commits are Icechunk's own.
+    async fn commit_session(&self, session: &mut Session, pending: &Pending, message: &str) -> SessionResult<String> {
+        if !session.has_uncommitted_changes() {
+            return Ok(session.snapshot_id().to_string());
+        }
+        let repository = self.shared.repository();
+        let assets = repository.asset_manager();
+        if let Some(changes) = joint_commit::changes(session, assets, pending.references)
+            && let Some(version) = joint_commit::version(session, assets, &changes, message).await?
+        {
+            joint_commit::publish(session, assets, &self.branch, &version).await?;
+            *session = joint_commit::committed(session, assets, version.id());
+            return Ok(version.id().to_string());
+        }
+        session.commit(message).execute().await.map(|id| id.to_string())
     }
 
     /// Records the checksums of the written files. If this fails, the commit is still valid: it is read unchecked.
@@ -128,7 +145,7 @@ impl Writer {
             self.rebase(session, &names, &pending.touched).await?;
             let mut attempt = session.clone();
             complete(&mut attempt, pending).await?;
-            match commit(&mut attempt, message).await {
+            match self.commit_session(&mut attempt, pending, message).await {
                 Err(e) if matches!(e.kind, SessionErrorKind::Conflict { .. }) => {
                     (_, names) = clock::turn(&self.shared, Some(&self.branch), cancel).await?;
                 }
@@ -147,13 +164,6 @@ impl Writer {
 /// Will there be a new version?
 fn has_changes(session: &Session, pending: &Pending) -> bool {
     session.has_uncommitted_changes() || !pending.groups.is_empty() || !pending.sources.is_empty()
-}
-
-async fn commit(session: &mut Session, message: &str) -> std::result::Result<String, icechunk::session::SessionError> {
-    if !session.has_uncommitted_changes() {
-        return Ok(session.snapshot_id().to_string());
-    }
-    session.commit(message).execute().await.map(|id| id.to_string())
 }
 
 /// Adds what depends on the tree as others have left it: groups, the groups above all nodes, and the identities of linked files.

@@ -34,7 +34,7 @@ const S3_OPTIONS: [&str; 8] = [
 ];
 /// Chunks along the first axis whose references share a manifest: 30 bytes each, and one request to load them all. A commit
 /// passes once over all references of a new array for each stretch (50 ns each): short stretches cost the square of the length.
-const STRETCH: u32 = 1 << 17;
+pub(crate) const STRETCH: u32 = 1 << 17;
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
 
