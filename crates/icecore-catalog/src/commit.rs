@@ -238,11 +238,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::chunk_objects::ChunkPlace;
     use crate::handle::Handle;
     use crate::lock::Lock;
     use crate::open;
     use crate::repo::Repo;
     use crate::storage::Storage;
+    use crate::table::Place;
 
     /// A repository in memory has conditional writes as object stores have them, so it stands in for one.
     fn without_a_lock(name: &str) -> Repo {
@@ -273,6 +275,43 @@ mod tests {
         });
         assert_eq!(repo.snapshot(None).unwrap().nodes().len(), 2 + 4 + 32);
         assert_eq!(repo.log(None, None).unwrap().len(), 33);
+    }
+
+    #[test]
+    fn without_a_lock_small_arrays_of_many_writers_share_manifests() {
+        let repo = without_a_lock("compete-arrays");
+        let document = json!({"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}]});
+        let document = document.to_string();
+        let set = |writer: &Writer, path: &str, value: u8| {
+            writer.add_array(path, document.as_bytes())?;
+            writer.set_chunks(path, &[(1, ChunkPlace::Inline(vec![value].into()))])
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4u8 {
+                let repo = &repo;
+                let set = &set;
+                scope.spawn(move || {
+                    for i in 0..4u8 {
+                        let writer = repo.writer("main").unwrap();
+                        set(&writer, &format!("/t{thread}/a{i}"), thread).unwrap();
+                        set(&writer, &format!("/t{thread}/b{i}"), i).unwrap();
+                        writer.commit("two arrays").unwrap();
+                    }
+                });
+            }
+        });
+        let snapshot = repo.snapshot(None).unwrap();
+        for (thread, i) in (0..4u8).flat_map(|thread| (0..4u8).map(move |i| (thread, i))) {
+            let tables = snapshot.tables(&[&format!("/t{thread}/a{i}"), &format!("/t{thread}/b{i}")]).unwrap();
+            let values: Vec<_> = tables.iter().map(|table| (table.get(0), table.get(1))).collect();
+            let inline = |value: u8| (Place::Missing, Place::Inline(vec![value].into()));
+            assert_eq!(values, [inline(thread), inline(i)]);
+        }
+        let manifests: HashSet<_> =
+            snapshot.nodes().iter().filter_map(|node| Some(node.array.as_ref()?.manifests.clone())).collect();
+        assert_eq!(manifests.len(), 16, "one for the two arrays of a commit");
     }
 
     #[test]
