@@ -98,7 +98,9 @@ def test_appends_of_a_table_write_one_manifest_each(tmp_path: Path) -> None:
     icecore.pack(as_csv(tmp_path / "0.csv", data), into=tmp_path / "r", group="/t")
     for step in range(1, 4):
         before = manifests(tmp_path / "r")
-        icecore.pack(as_csv(tmp_path / f"{step}.csv", data), into=tmp_path / "r", group="/t", concat="row", append=True)
+        icecore.pack(
+            as_csv(tmp_path / f"{step}.csv", data), into=tmp_path / "r", group="/t", concat="row", append=True
+        )
         assert len(manifests(tmp_path / "r") - before) == 1
     check(tmp_path / "r", "/t", {name: np.tile(column, 4) for name, column in data.items()})
 
@@ -142,7 +144,9 @@ def test_icechunk_reads_changes_and_collects_them(tmp_path: Path) -> None:
 
 def test_shared_chunks_are_counted_once(tmp_path: Path) -> None:
     times = np.datetime64("2004-02-06T10:22:00.123", "ms") + RNG.integers(0, 10**11, 3000)
-    rows = zip(*(np.datetime_as_string(times + np.timedelta64(i * 7001, "ms")) for i in range(8)), strict=True)
+    rows = zip(
+        *(np.datetime_as_string(times + np.timedelta64(i * 7001, "ms")) for i in range(8)), strict=True
+    )
     text = "\n".join(",".join(row) for row in rows)
     (tmp_path / "t.csv").write_text(",".join(f"T{i}" for i in range(8)) + f"\n{text}\n")
     icecore.pack(tmp_path / "t.csv", into=tmp_path / "r", group="/t")
