@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import icecore
+from icecore.repository.stored_bytes import stored_bytes
 
 #: bytes of the smallest table that is listed
 LEAST = 100_000
@@ -34,7 +35,7 @@ def tables(directory: Path) -> Iterator[tuple[Path, Path]]:
 
 def payload(repo: icecore.Repo) -> int:
     """Bytes of all chunks, each counted once."""
-    return sum(node.nbytes_stored for node in map(repo.get, repo._nodes) if isinstance(node, icecore.Array))
+    return stored_bytes(node for node in map(repo.get, repo._nodes) if isinstance(node, icecore.Array))
 
 
 def main() -> None:

@@ -140,6 +140,24 @@ impl Array {
         Ok((files, PyArray1::from_vec(py, ids), chunks, offsets, lengths))
     }
 
+    /// The byte ranges of chunks in the repository's objects: rows of offset and length by object. Arrays may share ranges.
+    fn places<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let table = py.detach(|| self.view.table().map(Arc::clone)).or_raise()?;
+        let mut ranges: BTreeMap<&str, Vec<[u64; 2]>> = BTreeMap::new();
+        for (_, place) in table.iter() {
+            if let Place::Range { object, offset, length } = place
+                && let Some(Location::Native(name)) = table.objects.get(object as usize).map(|o| &o.location)
+            {
+                ranges.entry(name).or_default().push([offset, length]);
+            }
+        }
+        let dict = PyDict::new(py);
+        for (name, rows) in ranges {
+            dict.set_item(name, PyArray1::from_vec(py, rows.into_flattened()))?;
+        }
+        Ok(dict)
+    }
+
     /// Where the bytes are: counts of references by kind, bytes stored, and each linked file with its chunks and bytes.
     fn storage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (table, cells) =

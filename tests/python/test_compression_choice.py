@@ -11,6 +11,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import _icecore
+from icecore.analyzer import choose_codec
 from icecore.layout import layout
 from icecore.tables.text import column_codecs
 
@@ -80,6 +81,39 @@ def test_repeated_corners_cost_little(tmp_path: Path) -> None:
     assert stored["all"] < 1.35 * stored["one"]
 
 
+def pairs(kind: str, noise: float) -> np.ndarray:
+    """Bounds along one axis: the end of each cell is the start of the next."""
+    edges = np.cumsum(1 + noise * RNG.random(700_001)).astype(kind)
+    return np.stack([edges[:-1], edges[1:]], -1)
+
+
+def unstructured(kind: str) -> np.ndarray:
+    """The corners of cells in a list."""
+    return np.tile(bounds(1e-3), (1, 5, 1)).astype(kind).reshape(-1, 4)
+
+
+@pytest.mark.parametrize("family", ["pairs f4", "cells f4", "grid f4"])
+def test_archive_of_many_chunks_is_never_worse_than_lzma_of_the_whole(tmp_path: Path, family: str) -> None:
+    """Above 4 MiB, where repeats may be farther apart than a chunk is long."""
+    made, kind = family.split()
+    if made == "pairs":
+        data = pairs(kind, 0.1)
+    elif made == "cells":
+        data = unstructured(kind)
+    else:
+        y, x = np.mgrid[:601, :501]
+        corner = 168 * y / 600 + 3 * np.sin(x / 40) + 1e-3 * RNG.normal(size=y.shape)
+        data = np.stack([corner[dy : 600 + dy, dx : 500 + dx] for dy, dx in CORNERS], -1).astype(kind)
+    assert data.nbytes > 4 << 20
+    np.save(tmp_path / "x.npy", data)
+    icecore.pack(tmp_path / "x.npy", into=tmp_path / "r", group="/", goal="archive")
+    array = icecore.open(tmp_path / "r")["/x"]
+    assert np.array_equal(array[...], data)
+    raw = data.view("u1").reshape(-1, data.itemsize)
+    best = min(len(lzma.compress(part.tobytes(), preset=6)) for part in (raw, raw.T))
+    assert array.nbytes_stored <= best
+
+
 def test_short_last_axes_are_not_cut() -> None:
     for shape in ((330, 360, 4), (5000, 4000, 2), (40_000_000, 8), (60, 2000, 2000, 3)):
         planned = layout.plan(shape, 4)
@@ -89,7 +123,7 @@ def test_short_last_axes_are_not_cut() -> None:
     assert layout.plan((0, 300, 4), 8).chunk[-1] == 4
 
 
-@pytest.mark.parametrize("rows", [8192, 20_000])
+@pytest.mark.parametrize("rows", [2500, 8192, 20_000])
 def test_slow_ways_see_a_part_of_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Counts in no order: only the first codecs gain, and the others are tried on a quarter of the rows."""
     tried: list[tuple[str, int]] = []
@@ -151,3 +185,47 @@ def test_a_shared_chunk_is_written_over_alone(tmp_path: Path) -> None:
     before[2][7] = np.datetime64("1999-01-01T00:00:00")
     repo = icecore.open(tmp_path / "r")
     assert all(np.array_equal(repo[f"/t/T{i}"][...], before[i]) for i in range(5))
+
+
+def test_speed_is_measured_beside_what_balanced_chooses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one measurement, in turn: of all that it sees, nothing that reads more slowly is chosen."""
+    finals: list[tuple[Any, Any, Any]] = []
+    confirmed = choose_codec.confirmed
+
+    def noted(kind: Any, sample: Any, choice: Any, seconds: float, base: Any = None) -> Any:
+        found = confirmed(kind, sample, choice, seconds, base)
+        finals.append((choice.goal.name, base, found))
+        return found
+
+    monkeypatch.setattr(choose_codec, "confirmed", noted)
+    y, x = np.mgrid[:700, :900]
+    np.save(
+        tmp_path / "x.npy", (np.sin(x / 50) + np.cos(y / 30) + 0.01 * RNG.normal(size=y.shape)).astype("f4")
+    )
+    icecore.pack(tmp_path / "x.npy", into=tmp_path / "r", group="/", goal="speed")
+    assert [goal for goal, _, _ in finals] == ["balanced", "speed"]
+    _, base, found = finals[-1]
+    seen = {str(candidate.codecs): candidate for candidate in found.candidates}
+    bases = [seen[str(item["codecs"])] for item in base.finalists]
+    assert bases, "balanced's finalists are measured in the same rounds"
+    choice = found.choices["speed"]
+    assert choice.read >= min(candidate.read for candidate in bases)
+    assert str(icecore.open(tmp_path / "r")["/x"].codecs).count(choice.codecs[-1]["name"])
+
+
+@pytest.mark.parametrize("goal", ["archive", "balanced"])
+def test_choices_by_bytes_are_repeated(tmp_path: Path, goal: str) -> None:
+    """Columns of text tables are chosen by bytes under all goals, arrays under `archive`."""
+    times = table(tmp_path, "times", 3)
+    array = tmp_path / "x.npy"
+    np.save(array, bounds(1e-3)[:100])
+    chosen = []
+    for name in "ab":
+        sources = [times, array] if goal == "archive" else [times]
+        icecore.pack(sources, into=tmp_path / name, goal=goal)
+        repo = icecore.open(tmp_path / name)
+        chosen.append({path: (found.codecs, found.nbytes_stored) for path, found in repo.arrays.items()})
+    assert len(chosen[0]) >= 3
+    assert chosen[0] == chosen[1]

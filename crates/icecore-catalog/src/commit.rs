@@ -7,7 +7,7 @@ use icechunk::conflicts::detector::ConflictDetector;
 use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::snapshot::{NodeData, NodeSnapshot};
 use icechunk::format::{Path, SnapshotId};
-use icechunk::session::{Session, SessionErrorKind};
+use icechunk::session::{Session, SessionErrorKind, SessionResult};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ use crate::precheck::Which;
 use crate::runtime::run;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{clock, containers, error, history, identity, names, precheck, seal};
+use crate::{clock, containers, error, history, identity, joint_commit, names, precheck, seal};
 
 /// Maximum number of restarts of a commit to a store without a lock, when other writers commit first.
 const ATTEMPTS: usize = 50;
@@ -61,7 +61,7 @@ impl Writer {
                 self.rebase(&mut session, &names, &pending.touched).await?;
                 complete(&mut session, &pending).await?;
                 let parent = session.snapshot_id().clone();
-                let id = commit(&mut session, message).await.map_err(error::session)?;
+                let id = self.commit_session(&mut session, &pending, message).await.map_err(error::session)?;
                 self.seal(&parent, session.snapshot_id()).await;
                 id
             };
@@ -86,6 +86,23 @@ impl Writer {
                 ))
             }
         }
+    }
+
+    /// Small arrays share manifests; other commits are Icechunk's own.
+    async fn commit_session(&self, session: &mut Session, pending: &Pending, message: &str) -> SessionResult<String> {
+        if !session.has_uncommitted_changes() {
+            return Ok(session.snapshot_id().to_string());
+        }
+        let repository = self.shared.repository();
+        let assets = repository.asset_manager();
+        if let Some(changes) = joint_commit::changes(session, assets, pending.references)
+            && let Some(version) = joint_commit::version(session, assets, &changes, message).await?
+        {
+            joint_commit::publish(session, assets, &self.branch, &version).await?;
+            *session = joint_commit::committed(session, assets, version.id());
+            return Ok(version.id().to_string());
+        }
+        session.commit(message).execute().await.map(|id| id.to_string())
     }
 
     /// Records the checksums of the written files. If this fails, the commit is still valid and its files are read
@@ -131,7 +148,7 @@ impl Writer {
             self.rebase(session, &names, &pending.touched).await?;
             let mut attempt = session.clone();
             complete(&mut attempt, pending).await?;
-            match commit(&mut attempt, message).await {
+            match self.commit_session(&mut attempt, pending, message).await {
                 Err(e) if matches!(e.kind, SessionErrorKind::Conflict { .. }) => {
                     (_, names) = clock::turn(&self.shared, Some(&self.branch), cancel).await?;
                 }
@@ -150,13 +167,6 @@ impl Writer {
 /// Whether the commit will create a version.
 fn has_changes(session: &Session, pending: &Pending) -> bool {
     session.has_uncommitted_changes() || !pending.groups.is_empty() || !pending.sources.is_empty()
-}
-
-async fn commit(session: &mut Session, message: &str) -> std::result::Result<String, icechunk::session::SessionError> {
-    if !session.has_uncommitted_changes() {
-        return Ok(session.snapshot_id().to_string());
-    }
-    session.commit(message).execute().await.map(|id| id.to_string())
 }
 
 /// Adds the parts that depend on the current tree: groups, all parent groups, and the identities of linked files.
@@ -231,11 +241,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::chunk_objects::ChunkPlace;
     use crate::handle::Handle;
     use crate::lock::Lock;
     use crate::open;
     use crate::repo::Repo;
     use crate::storage::Storage;
+    use crate::table::Place;
 
     /// A repository in memory has conditional writes like object stores, so it replaces one in this test.
     fn without_a_lock(name: &str) -> Repo {
@@ -266,6 +278,43 @@ mod tests {
         });
         assert_eq!(repo.snapshot(None).unwrap().nodes().len(), 2 + 4 + 32);
         assert_eq!(repo.log(None, None).unwrap().len(), 33);
+    }
+
+    #[test]
+    fn without_a_lock_small_arrays_of_many_writers_share_manifests() {
+        let repo = without_a_lock("compete-arrays");
+        let document = json!({"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
+            "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}]});
+        let document = document.to_string();
+        let set = |writer: &Writer, path: &str, value: u8| {
+            writer.add_array(path, document.as_bytes())?;
+            writer.set_chunks(path, &[(1, ChunkPlace::Inline(vec![value].into()))])
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..4u8 {
+                let repo = &repo;
+                let set = &set;
+                scope.spawn(move || {
+                    for i in 0..4u8 {
+                        let writer = repo.writer("main").unwrap();
+                        set(&writer, &format!("/t{thread}/a{i}"), thread).unwrap();
+                        set(&writer, &format!("/t{thread}/b{i}"), i).unwrap();
+                        writer.commit("two arrays").unwrap();
+                    }
+                });
+            }
+        });
+        let snapshot = repo.snapshot(None).unwrap();
+        for (thread, i) in (0..4u8).flat_map(|thread| (0..4u8).map(move |i| (thread, i))) {
+            let tables = snapshot.tables(&[&format!("/t{thread}/a{i}"), &format!("/t{thread}/b{i}")]).unwrap();
+            let values: Vec<_> = tables.iter().map(|table| (table.get(0), table.get(1))).collect();
+            let inline = |value: u8| (Place::Missing, Place::Inline(vec![value].into()));
+            assert_eq!(values, [inline(thread), inline(i)]);
+        }
+        let manifests: HashSet<_> =
+            snapshot.nodes().iter().filter_map(|node| Some(node.array.as_ref()?.manifests.clone())).collect();
+        assert_eq!(manifests.len(), 16, "one for the two arrays of a commit");
     }
 
     #[test]

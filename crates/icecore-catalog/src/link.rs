@@ -79,6 +79,7 @@ impl Writer {
         table.check()?;
         run(async { self.store.set_virtual_refs(&at, false, table).await.map(|_| ()).map_err(error::store) })?;
         pending.touched.insert(path.to_owned());
+        pending.references += rows;
         pending.sources.extend(urls.iter().cloned().zip(identities.iter().cloned()));
         Ok(())
     }

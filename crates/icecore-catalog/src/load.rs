@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt};
 use icechunk::Repository;
 use icechunk::asset_manager::decode_manifest;
-use icechunk::format::manifest::{self, ChunkPayload, ChunkRef, VirtualChunkRef};
+use icechunk::format::manifest::{self, ChunkPayload, ChunkRef, Manifest, VirtualChunkRef};
 use icechunk::format::snapshot::Snapshot;
 use icechunk::format::{ChunkId, ManifestId};
 use icechunk::session::Session;
@@ -19,6 +19,7 @@ use crate::frame;
 use crate::node::{self, ArrayEntry, Node};
 use crate::process::PerProcess;
 use crate::seal::Seal;
+use crate::shared_manifests::SharedManifests;
 use crate::table::{Checksum, ChunkTable, Location, Object, TableBuilder};
 use crate::{precheck, runtime};
 
@@ -49,28 +50,53 @@ pub(crate) async fn committed(version: Version, path: String, entry: ArrayEntry)
     blocking(move || version.build(&entry, fetched)).await.map_err(error::during(&during))
 }
 
+/// The table of an array whose only manifest holds other arrays too.
+pub(crate) async fn from_shared(
+    version: Version,
+    path: &str,
+    entry: &ArrayEntry,
+    (cache, id): (&SharedManifests, &ManifestId),
+) -> Result<ChunkTable> {
+    let during = format!("reading the references of {path}");
+    let repository = Arc::clone(&version.repository);
+    let manifest = cache.get(id, version.decode(id.clone())).await.map_err(error::during(&during))?;
+    let mut table = Filler::new(&entry.counts, &repository)?;
+    table.extend(&manifest, entry).map_err(error::during(&during))?;
+    table.builder.finish()
+}
+
 impl Version {
+    async fn decode(self, id: ManifestId) -> Result<Arc<Manifest>> {
+        let name = format!("manifests/{id}");
+        let fetched = match self.folder {
+            Some(_) => None,
+            None => Some(self.fetch(id).await?),
+        };
+        let decode = move || {
+            let bytes = fetched.map_or_else(|| self.read(&name), Ok)?;
+            self.unpack(&name, &bytes).map_err(error::during(&name))
+        };
+        blocking(decode).await
+    }
+
     fn build(&self, entry: &ArrayEntry, fetched: Vec<Vec<u8>>) -> Result<ChunkTable> {
         let mut table = Filler::new(&entry.counts, &self.repository)?;
         let mut fetched = fetched.into_iter();
         for id in &entry.manifests {
             let name = format!("manifests/{id}");
             let bytes = fetched.next().map_or_else(|| self.read(&name), Ok)?;
-            self.fill(&mut table, entry, &name, &bytes).map_err(error::during(&name))?;
+            let filled = self.unpack(&name, &bytes).and_then(|manifest| table.extend(&manifest, entry));
+            filled.map_err(error::during(&name))?;
         }
         table.builder.finish()
     }
 
-    fn fill(&self, table: &mut Filler, entry: &ArrayEntry, name: &str, bytes: &[u8]) -> Result<()> {
+    fn unpack(&self, name: &str, bytes: &[u8]) -> Result<Arc<Manifest>> {
         self.seal.check(name, bytes)?;
         frame::check(bytes, bytes.len() as u64, name)?;
-        let manifest = Arc::new(decode_manifest(bytes, None).map_err(error::repository)?);
+        let manifest = decode_manifest(bytes, None).map_err(error::repository)?;
         precheck::check_name(name, &manifest.id())?;
-        for item in manifest.iter(entry.id.clone()).map_err(error::format)? {
-            let (coords, payload) = item.map_err(error::format)?;
-            table.push(&coords.0, payload)?;
-        }
-        Ok(())
+        Ok(Arc::new(manifest))
     }
 
     fn read(&self, name: &str) -> Result<Vec<u8>> {
@@ -130,6 +156,14 @@ struct Filler<'a> {
 impl<'a> Filler<'a> {
     fn new(counts: &[u32], repository: &'a Repository) -> Result<Self> {
         Ok(Self { builder: TableBuilder::new(counts)?, repository, last: None })
+    }
+
+    fn extend(&mut self, manifest: &Arc<Manifest>, entry: &ArrayEntry) -> Result<()> {
+        for item in Arc::clone(manifest).iter(entry.id.clone()).map_err(error::format)? {
+            let (coords, payload) = item.map_err(error::format)?;
+            self.push(&coords.0, payload)?;
+        }
+        Ok(())
     }
 
     fn push(&mut self, coords: &[u32], payload: ChunkPayload) -> Result<()> {

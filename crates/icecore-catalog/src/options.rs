@@ -35,7 +35,7 @@ const S3_OPTIONS: [&str; 8] = [
 /// Chunks along the first axis whose references share a manifest: 30 bytes each, loaded with one request. A commit of a
 /// new array passes once over all its references for each manifest (50 ns each), so the cost of short manifests is
 /// quadratic in the array's length.
-const STRETCH: u32 = 1 << 17;
+pub(crate) const STRETCH: u32 = 1 << 17;
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
 

@@ -13,6 +13,7 @@ use crate::cache::TableCache;
 use crate::containers;
 use crate::lock::{Held, Lock};
 use crate::options::Options;
+use crate::shared_manifests::SharedManifests;
 use crate::storage::Root;
 use crate::{error, root};
 
@@ -38,6 +39,7 @@ pub(crate) struct RepoState {
     pub options: Options,
     pub lock: Lock,
     pub cache: TableCache,
+    pub manifests: SharedManifests,
     /// Whether it was opened with an explicit list of prefixes.
     is_restricted: bool,
     opened: RwLock<Arc<Opened>>,
@@ -72,6 +74,7 @@ impl RepoState {
             options,
             lock,
             cache: TableCache::default(),
+            manifests: SharedManifests::default(),
             is_restricted,
             opened,
             checked: Mutex::default(),

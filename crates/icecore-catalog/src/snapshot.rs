@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use icechunk::format::SnapshotId;
+use icechunk::format::{ManifestId, SnapshotId};
 use icechunk::session::Session;
 use icecore_grid::{Error, ErrorKind, Result};
 use once_cell::race::OnceBox;
@@ -20,7 +20,7 @@ use crate::runtime::{guard, run};
 use crate::seal::Seal;
 use crate::storage::Root;
 use crate::table::ChunkTable;
-use crate::{error, load, precheck};
+use crate::{error, load, precheck, shared_manifests};
 
 /// Number of tables that are loaded concurrently.
 const CONCURRENT: usize = 64;
@@ -36,6 +36,8 @@ struct Inner {
     url: String,
     /// Created without a lock, because a forked child could inherit a locked lock.
     sources: OnceBox<HashMap<String, LinkIdentity>>,
+    /// Arrays that share their manifest, and which it is.
+    shared: OnceBox<HashMap<String, ManifestId>>,
 }
 
 enum Origin {
@@ -80,7 +82,7 @@ impl Snapshot {
         sources: OnceBox<HashMap<String, LinkIdentity>>,
     ) -> Self {
         nodes.sort_by(|a, b| a.path.cmp(&b.path));
-        Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), sources }))
+        Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), sources, shared: OnceBox::new() }))
     }
 
     /// The snapshot's id; each uncommitted state has a unique one.
@@ -160,7 +162,12 @@ impl Snapshot {
                     _ => None,
                 };
                 let version = Version { repository, snapshot: Arc::clone(snapshot), seal: Arc::clone(seal), folder };
-                let table = Arc::new(load::committed(version, path.to_owned(), entry.clone()).await?);
+                let table =
+                    match inner.shared.get_or_init(|| Box::new(shared_manifests::shared(&inner.nodes))).get(path) {
+                        Some(id) => load::from_shared(version, path, entry, (&shared.manifests, id)).await?,
+                        None => load::committed(version, path.to_owned(), entry.clone()).await?,
+                    };
+                let table = Arc::new(table);
                 shared.cache.put(&inner.id, path, &table);
                 Ok(table)
             }

@@ -45,6 +45,8 @@ pub(crate) struct Pending {
     pub containers: Vec<VirtualChunkContainer>,
     /// Arrays whose references Icechunk will merge with those of the parent version.
     pub touched: HashSet<String>,
+    /// References that were set.
+    pub references: usize,
     /// Objects that chunks refer to.
     pub objects: HashSet<ObjectId>,
 }
@@ -144,6 +146,7 @@ impl Writer {
         let at = node::path(path)?;
         let mut pending = self.begin()?;
         pending.touched.insert(path.to_owned());
+        pending.references += chunks.len();
         let counts = self.counts(path)?;
         let mut references = Vec::with_capacity(chunks.len());
         for (flat, place) in chunks {

@@ -76,6 +76,8 @@ def _summary(array: Array) -> str | None:
 
 
 def _group(group: Group) -> dict[str, Any]:
+    from icecore.repository.stored_bytes import stored_bytes
+
     prefix = group.path.rstrip("/") + "/"
     arrays = [array for path, array in group.repo.arrays.items() if path.startswith(prefix)]
     return {
@@ -85,7 +87,7 @@ def _group(group: Group) -> dict[str, Any]:
         "arrays": len(group.arrays),
         "arrays_below": len(arrays),
         "bytes_raw": sum(array.nbytes for array in arrays),
-        "bytes_stored": sum(array.nbytes_stored for array in arrays),
+        "bytes_stored": stored_bytes(arrays),
         "linked_arrays": sum(array.linked for array in arrays),
         "sources": _sources(group),
         "attributes": group.attrs,

@@ -38,7 +38,7 @@ _WORTH = 0.99
 #: that finds repeats may win later. For the least bytes more of them are tried
 _PROMISE, _LATER, _LATER_STILL = 1.0, 1.25, 2.0
 #: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
-_SCREENED, _SAVING = 6 << 10, 64
+_SCREENED, _SAVING = 2 << 10, 64
 #: so many columns of a type are measured that are not larger; the others take what most of them took
 _MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}

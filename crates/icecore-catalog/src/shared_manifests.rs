@@ -1,0 +1,68 @@
+//! Cache of decoded manifests that several arrays share: each is fetched once for all of them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use icechunk::format::ManifestId;
+use icechunk::format::manifest::Manifest;
+use icecore_grid::Result;
+use tokio::sync::OnceCell;
+
+use crate::node::Node;
+
+/// Manifests that are kept; each is about 256 KiB at most.
+const KEPT: usize = 64;
+
+type Slot = Arc<OnceCell<Arc<Manifest>>>;
+
+/// Manifests by name, or a place for one that is being fetched.
+#[derive(Default)]
+pub(crate) struct SharedManifests(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    slots: HashMap<ManifestId, Slot>,
+    order: VecDeque<ManifestId>,
+}
+
+impl SharedManifests {
+    /// The manifest; the first caller fetches it and others wait.
+    pub async fn get(
+        &self,
+        id: &ManifestId,
+        fetch: impl Future<Output = Result<Arc<Manifest>>>,
+    ) -> Result<Arc<Manifest>> {
+        let slot = self.slot(id);
+        slot.get_or_try_init(|| fetch).await.cloned()
+    }
+
+    fn slot(&self, id: &ManifestId) -> Slot {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = state.slots.get(id) {
+            return Arc::clone(slot);
+        }
+        let slot = Slot::default();
+        state.slots.insert(id.clone(), Arc::clone(&slot));
+        state.order.push_back(id.clone());
+        if state.order.len() > KEPT
+            && let Some(oldest) = state.order.pop_front()
+        {
+            state.slots.remove(&oldest);
+        }
+        slot
+    }
+}
+
+/// The one manifest of each array that others use too, by the array's path.
+pub(crate) fn shared(nodes: &[Node]) -> HashMap<String, ManifestId> {
+    let arrays = || nodes.iter().filter_map(|node| Some((node, node.array.as_ref()?)));
+    let mut users: HashMap<&ManifestId, usize> = HashMap::new();
+    for id in arrays().flat_map(|(_, entry)| &entry.manifests) {
+        *users.entry(id).or_default() += 1;
+    }
+    let only = |entry: &crate::node::ArrayEntry| match entry.manifests.as_slice() {
+        [id] if users.get(id).is_some_and(|users| *users > 1) => Some(id.clone()),
+        _ => None,
+    };
+    arrays().filter_map(|(node, entry)| Some((node.path.clone(), only(entry)?))).collect()
+}
