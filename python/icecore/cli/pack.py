@@ -119,8 +119,12 @@ def pack(
     ] = None,
     summaries: Annotated[
         bool,
-        typer.Option("--summaries", help="Summarize 1-D arrays, so that queries skip rows that can't match."),
+        typer.Option("--summaries", help="Summarize 1-D arrays: trends of time series, zones of columns."),
     ] = False,
+    windows: Annotated[
+        str | None,
+        typer.Option("--windows", metavar="1s,60s", help="Windows of trends, or none; default for channels."),
+    ] = None,
     message: Message = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -156,6 +160,7 @@ def pack(
         "trust": trust,
         "header": header,
         "summaries": summaries,
+        "windows": windows,
         "variables": variables,
         "exclude": exclude,
         "storage": settings(storage),

@@ -14,6 +14,7 @@ from icecore.display import text
 from icecore.layout import layout
 from icecore.layout.access_pattern import EXAMPLE, Pattern, parse
 from icecore.layout.access_pattern import Spec as Access
+from icecore.timeseries.trend_windows import parse_windows
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -66,6 +67,7 @@ class IngestOptions:
     keep_going: bool = False
     dry_run: bool = False
     summaries: bool = False
+    windows: str | Sequence[int] | None = None
     allow_missing: bool = False
     message: str | None = None
     storage: Mapping[str, str] | None = None
@@ -88,6 +90,7 @@ class IngestOptions:
             Error: ``invalid``.
         """
         self.existing.check(self.concat)
+        parse_windows(self.windows)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,8 @@ class Writer:
         self._turn = RLock()
         self._native = repo._native.writer(branch, self._memory // _ON_THE_WAY)
         self._arrays: dict[str, ArrayWriter] = {}
+        #: array → first row that changed since its trends were written
+        self._changed: dict[str, int] = {}
         self._rounds = Rounds(commit_every, commit_seconds)
         self._commit_every = commit_every
         self._commits = 0
@@ -360,6 +362,7 @@ class Writer:
             array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
+        self._renew_trends()
         before = self._native.base()
         try:
             self.snapshot_id = self._native.commit(said)
@@ -374,6 +377,20 @@ class Writer:
             self._committed(before)
         self._rounds.committed()
         return self.snapshot_id
+
+    def _renew_trends(self) -> None:
+        """Keep stored trends right where their arrays have changed."""
+        changed = self._touched()
+        if changed and self._native.exists(f"/{SUMMARY}"):
+            provider("renew_trends")(self, changed)
+            self._native.touched()  # the trends themselves
+        self._changed = {}
+
+    def _touched(self) -> dict[str, int]:
+        """Array → first row that changed; the caller may remove arrays whose trends it has written."""
+        for path, row in self._native.touched().items():
+            self._changed[path] = min(row, self._changed.get(path, row))
+        return self._changed
 
     def _committed(self, before: str) -> None:
         """Count a commit of changes to version ``before``, and look whether others came first."""
