@@ -46,7 +46,9 @@ def link(
     ] = False,
     windows: Annotated[
         str | None,
-        typer.Option("--windows", metavar="1s,60s", help="Windows of trends; default with --summaries: 1s,60s,3600s."),
+        typer.Option(
+            "--windows", metavar="1s,60s", help="Windows of trends; default with --summaries: 1s,60s,3600s."
+        ),
     ] = None,
     message: Message = None,
     verbose: Verbose = False,

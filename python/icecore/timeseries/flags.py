@@ -72,7 +72,9 @@ def _mask(array: Array, name: str) -> tuple[Array, str]:
             has = ", ".join(_meanings(mask)) or "none"
             raise errors.make("not-found", f"{mask.path} has no flag {word}", f"it has: {has}")
         return mask, word
-    beside = [array.repo.get(f"{array._node.parent}/{each}") for each in names(array.attrs, "ancillary_variables")]
+    beside = [
+        array.repo.get(f"{array._node.parent}/{each}") for each in names(array.attrs, "ancillary_variables")
+    ]
     every = [each for each in array.repo.arrays.values() if word in _meanings(each)]
     named = [each for each in every if any(each.path == getattr(other, "path", "") for other in beside)]
     nearest = max((_shared(array, each) for each in every), default=0)
@@ -132,4 +134,3 @@ def _is_set(mask: Array, word: str, values: np.ndarray) -> np.ndarray:
     masked = values & values.dtype.type(bits[at]) if bits is not None else values
     wanted = values_of[at] if values_of is not None else bits[at]
     return masked == values.dtype.type(wanted)
-

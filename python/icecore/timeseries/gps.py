@@ -83,7 +83,9 @@ def clock_ns(time: Any, epoch: str) -> int:
         return _calendar_ns(time)
     since = gps_ns(time)
     astropy = _astropy_time(f"GPS {time} on an axis in UTC")
-    return since + round(astropy(since // NS, format="gps").unix - since // NS) * NS
+    date = str(astropy(since // NS, format="gps").utc.isot)[:19]
+    leap = date.endswith(":60")  # CF has no such second: it counts as the next one
+    return _calendar_ns(date[:-2] + "59" if leap else date) + leap * NS + since % NS
 
 
 def _is_number(text: str) -> bool:

@@ -27,7 +27,9 @@ def axis_of(array: Array) -> TimeAxis:
     times = sample_times(array)
     if isinstance(times, Listed):
         message = f"the times of {array.path} are not equally spaced"
-        raise errors.make("unsupported", message, "array.between(…, gaps='ignore') reads the samples there are")
+        raise errors.make(
+            "unsupported", message, "array.between(…, gaps='ignore') reads the samples there are"
+        )
     return times.axis
 
 
@@ -103,9 +105,7 @@ def between(
     return out
 
 
-def _runs(
-    array: Array, axis: TimeAxis, first: int, last: int, valid: Valid | None
-) -> list[tuple[int, int]]:
+def _runs(array: Array, axis: TimeAxis, first: int, last: int, valid: Valid | None) -> list[tuple[int, int]]:
     """The parts of the samples [first, last) that exist and are valid."""
     every = ((axis.index(low), axis.index(high)) for low, high in axis.segments)
     found = [(max(low, first), min(high, last)) for low, high in every if max(low, first) < min(high, last)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -119,13 +119,11 @@ def _choose(levels: list[Level], span: int, points: int) -> Level | None:
 def _stored(array: Array, level: Level, epoch: str, span: tuple[int, int], points: int) -> Trend:
     first, last = span[0] // level.length, -(-span[1] // level.length)
     group = max(ceil((last - first) / points), 1)
-    first, last = first // group * group, -(-last // group) * group
-    if (last - first) // group > points:  # both ends were widened
-        group += 1
-        first, last = first // group * group, -(-last // group) * group
+    count = ceil((last - first) / group)
+    last = first + count * group
     bytes_read = array.repo.plan(level.items(first, last)).bytes_fetched
-    found = level.sums(array.repo, first, last).merged(group)
-    columns = _columns(found, first // group, last // group)
+    found = level.sums(array.repo, first, last)
+    columns = _columns(replace(found, number=found.number - first).merged(group), 0, count)
     unit, step = str(array.attrs.get("units", "")), group * level.seconds
     source = f"{level.seconds}s"
     start = first * level.length
@@ -158,7 +156,9 @@ def _of_axis(array: Array, times: Uniform, span: tuple[int, int], points: int) -
         starts = np.maximum(numbers * window + first - begin, 0)
         parts.append(reduce(sample_blocks.samples(array, times, begin, end), numbers, starts))
     columns = _columns(joined(parts).merged(), 0, count)
-    return _made(array, times, span, axis.time(first), window, float(window * axis.step), columns, (low, high))
+    return _made(
+        array, times, span, axis.time(first), window, float(window * axis.step), columns, (low, high)
+    )
 
 
 def _made(
@@ -191,5 +191,3 @@ def _columns(found: Sums, first: int, last: int) -> tuple[np.ndarray, ...]:
     for column, values in zip(columns, (*ends, mean, rms), strict=True):
         column[place] = values
     return (*columns, count)
-
-

@@ -22,7 +22,14 @@ def write(found: Trend, path: str) -> None:
     elif suffix == "csv":
         table = np.column_stack([found.times, found.min, found.max, found.mean, found.rms, found.count])
         with landing(path) as place:
-            np.savetxt(place, table, "%.17g", ",", header=f"{found.epoch.lower()},min,max,mean,rms,count", comments="")
+            np.savetxt(
+                place,
+                table,
+                "%.17g",
+                ",",
+                header=f"{found.epoch.lower()},min,max,mean,rms,count",
+                comments="",
+            )
     else:
         raise errors.make("unsupported", f"can't write a trend to {path}", "name it something.png or .csv")
 

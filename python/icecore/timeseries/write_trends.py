@@ -31,7 +31,7 @@ def write(
     Args:
         writer: holds the arrays, written or linked.
         paths: of arrays; those without a time axis, or not of real numbers in one dimension, are left out.
-        windows: seconds of the windows; 1, 60 and 3600 by default.
+        windows: seconds of the windows; by default those that are stored, else 1, 60 and 3600.
         every: without ``windows``: also windows that would hold little more than their samples.
 
     Returns:
@@ -44,7 +44,7 @@ def write(
         array = view._array(path)
         if _fits(array):
             times = sample_times(array)
-            lengths = tuple(windows) if windows is not None else _default(array, times, every)
+            lengths = tuple(windows or ()) or wanted(view, path) or _default(array, times, every)
             if lengths:
                 _write(writer, array, times, lengths, writer._touched().pop(path, 0))
                 done.append(path)
