@@ -55,7 +55,8 @@ def check(repo: icecore.Repo, path: str, seconds: int) -> None:
     expected = windows(repo[path], seconds)
     counts = np.array([len(expected.get(first + i, ())) for i in range(len(stored["n"]))])
     np.testing.assert_array_equal(stored["n"], counts)
-    assert min(expected) >= first and max(expected) < first + len(counts)
+    assert min(expected) >= first
+    assert max(expected) < first + len(counts)
     for i, count in enumerate(counts):
         part = expected.get(first + i)
         if not count or part is None:

@@ -1,4 +1,4 @@
-"""Writer of one level of a stored trend: takes windows in order, joins them, stores those that are complete."""
+"""Writer of one level of a stored trend: joins windows that come in order, stores complete ones."""
 
 from __future__ import annotations
 

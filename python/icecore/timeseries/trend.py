@@ -31,7 +31,7 @@ class Trend:
     Attributes:
         channel: the array's path.
         unit: of the samples.
-        epoch: clock of the times: ``GPS``, or ``UTC`` (seconds since 1970 without leap seconds, as CF counts).
+        epoch: clock of the times: ``GPS``, or ``UTC`` (since 1970 without leap seconds, as CF counts).
         t0: nanoseconds of the first window's start.
         window: samples of a window; 0 where their number differs.
         step: seconds of a window.
@@ -135,10 +135,12 @@ def _from_samples(array: Array, times: Times, span: tuple[int, int], points: int
         return _of_axis(array, times, span, points)
     length = max(ceil((span[1] - span[0]) / points), 1)
     first, last = times.first_at(span[0]), times.first_at(span[1])
+    fetched = _to_fetch(array, times, first, last)
     shifted = times.since(span[0])
     parts = list(sample_blocks.sums(array, shifted, first, last, length))
     columns = _columns(joined(parts).merged(), 0, ceil((span[1] - span[0]) / length))
-    return _made(array, times, span, span[0], 0, length / NS, columns, (first, last))
+    unit, step = str(array.attrs.get("units", "")), length / NS
+    return Trend(array.path, unit, times.epoch, span[0], 0, step, *columns, span, "samples", fetched)
 
 
 def _of_axis(array: Array, times: Uniform, span: tuple[int, int], points: int) -> Trend:
@@ -150,32 +152,20 @@ def _of_axis(array: Array, times: Uniform, span: tuple[int, int], points: int) -
     window = max(ceil((last - first) / points), 1)
     count = ceil((last - first) / window)
     low, high = max(first, 0), min(first + count * window, times.count)
-    parts = []
+    fetched, parts = _to_fetch(array, times, low, high), []
     for begin, end in sample_blocks.blocks(array, times, low, high):
         numbers = np.arange((begin - first) // window, (end - 1 - first) // window + 1)
         starts = np.maximum(numbers * window + first - begin, 0)
         parts.append(reduce(sample_blocks.samples(array, times, begin, end), numbers, starts))
     columns = _columns(joined(parts).merged(), 0, count)
-    return _made(
-        array, times, span, axis.time(first), window, float(window * axis.step), columns, (low, high)
-    )
+    unit, step, t0 = str(array.attrs.get("units", "")), float(window * axis.step), axis.time(first)
+    return Trend(array.path, unit, times.epoch, t0, window, step, *columns, span, "samples", fetched)
 
 
-def _made(
-    array: Array,
-    times: Times,
-    span: tuple[int, int],
-    t0: int,
-    window: int,
-    step: float,
-    columns: tuple[np.ndarray, ...],
-    rows: tuple[int, int],
-) -> Trend:
-    unit = str(array.attrs.get("units", ""))
-    read = sum(
-        array.plan(slice(low, high)).bytes_fetched for low, high in sample_blocks.blocks(array, times, *rows)
-    )
-    return Trend(array.path, unit, times.epoch, t0, window, step, *columns, span, "samples", read)
+def _to_fetch(array: Array, times: Times, first: int, last: int) -> int:
+    """Bytes of chunks that reading samples will fetch."""
+    parts = sample_blocks.blocks(array, times, first, last)
+    return sum(array.plan(slice(low, high)).bytes_fetched for low, high in parts)
 
 
 def _columns(found: Sums, first: int, last: int) -> tuple[np.ndarray, ...]:

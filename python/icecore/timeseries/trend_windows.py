@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from icecore import errors
 
@@ -22,7 +23,7 @@ def parse_windows(text: str | Sequence[int] | None) -> tuple[int, ...] | None:
         seconds = sorted({int(word.removesuffix("s")) if isinstance(word, str) else word for word in words})
     except ValueError:
         seconds = [0]
-    pairs = zip(seconds, seconds[1:], strict=False)
+    pairs = pairwise(seconds)
     if min(seconds, default=1) < 1 or any(long % short for short, long in pairs):
         hint = "whole seconds, each a multiple of the one before: 1s,60s,3600s; or none"
         raise errors.make("invalid", f"windows: {text!r} are no windows of trends", hint)
