@@ -99,6 +99,7 @@ def test_appends_complete_the_last_windows(tmp_path: Path, how: str) -> None:
         before = icecore.open(where)
         ingest(frames(tmp_path, spans), where, concat="time", append=True)
         repo = icecore.open(where)
+        assert repo[PATH].segments[-1][1] == (spans[-1][0] + 1) * 10**9
         check(repo, PATH, 2)
         assert not any("__summary__" in path for path in repo.diff(before.snapshot_id).chunks)
     check(repo, PATH, 60)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +15,27 @@ from icecore.repository.nodes import Node
 from icecore.repository.time_axis import KEY, NS, TimeAxis
 from icecore.sources.gwf.entry import fill_of
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
+from icecore.sources.mapping.join_in_time import by_detector, join
+
+if TYPE_CHECKING:
+    from icecore.ingest.resolve_sources import Source
 
 
 def on_time_axes(arrays: ArrayMap) -> bool:
     """Whether each array of a source has a time axis."""
     return bool(arrays.arrays) and all(KEY in entry.attrs for entry in arrays.arrays.values())
+
+
+def series_of(sources: Sequence[Source]) -> list[Source]:
+    """The sources of each detector as one, their series joined in time."""
+    if all(on_time_axes(source.arrays) for source in sources):
+        return list(sources)  # frames are joined when they are indexed
+    joined = []
+    for numbers in by_detector([source.arrays for source in sources]):
+        first = sources[numbers[0]]
+        arrays = join([sources[i].arrays for i in numbers], first.name)
+        joined.append(replace(first, arrays=arrays))
+    return joined
 
 
 def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
@@ -40,6 +57,8 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
         raise errors.make(
             "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
         )
+    if entry.links is not None and len(entry.links) == prod(entry.grid):
+        entry = replace(entry, fill_value=node.document["fill_value"])  # no element is filled
     stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
     if not gap:
         return entry
