@@ -74,7 +74,7 @@ class TimeTransform(CoordinateTransform):
 def _times(axis: TimeAxis, index: np.ndarray) -> np.ndarray:
     """Nanoseconds of samples, rounded as :meth:`TimeAxis.time` does."""
     over, under = axis.step.numerator * NS, axis.step.denominator
-    if over * under >= 1 << 62:  # a step that is no simple fraction
+    if over * under >= 1 << 62:  # products that int64 doesn't hold
         return np.array([axis.time(int(i)) for i in index.flat], "i8").reshape(index.shape)
     turns, rest = np.divmod(index, under)
     whole, part = np.divmod(rest * over, under)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
 from typing import Any
 
 #: attribute that holds the axis
 KEY = "icecore_time"
 NS = 1_000_000_000
-#: part of a sample up to which a time rounded to nanoseconds is that of the sample
-_ROUNDED = Fraction(1, 1000)
 #: clocks of an axis: GPS (since 1980-01-06, with leap seconds), or UTC as CF counts it (since 1970-01-01,
 #: without leap seconds)
 GPS, UTC = "GPS", "UTC"
@@ -61,7 +58,8 @@ class TimeAxis:
 
     def index_before(self, time: int) -> int:
         """The last sample at or before ``time`` (nanoseconds), as gwpy crops; may lie outside the array."""
-        return floor(Fraction(time - self.t0, NS) / self.step + _ROUNDED)
+        # A sample's time may be given rounded to nanoseconds: half of one more counts as its own.
+        return (2 * (time - self.t0) + 1) * self.step.denominator // (2 * NS * self.step.numerator)
 
     def first_at(self, time: int) -> int:
         """The first sample at or after ``time`` (nanoseconds, as :meth:`time` rounds them)."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: a name of a flag, several, or ``PATH:NAME``
 Valid = str | Sequence[str]
-#: the name that stands for the frames' own word
+#: name of the validity that frames themselves state
 DATA_VALID = "dataValid"
 #: mask samples that are read at once
 _BLOCK = 1 << 22
@@ -34,8 +34,8 @@ def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
         runs: ranges of its samples.
         valid: flags that have to be set: ``"DATA"``, ``["DATA", "CBC_CAT1"]`` or ``"/H1/DQMASK:DATA"``. A
             name is looked up in ``flag_meanings`` of the array's ``ancillary_variables``, then of the arrays
-            of its group, then of those nearest to it. ``dataValid`` is the frames' own word, which always
-            counts.
+            of its group, then of those nearest to it. ``dataValid`` names the validity
+            that frames state, which always counts.
 
     Raises:
         Error: ``not-found`` for a name that no mask has; ``invalid`` where several masks have it.

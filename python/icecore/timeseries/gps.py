@@ -38,7 +38,7 @@ def gps_ns(time: Any) -> int:
             return int((seconds * NS).to_integral_value())
     except InvalidOperation:
         return _utc(str(time))
-    raise errors.make("invalid", f"{time} is no time", "GPS seconds, or UTC as 2015-09-14T09:50:29")
+    raise errors.make("invalid", f"{time} is not a time", "GPS seconds, or UTC as 2015-09-14T09:50:29")
 
 
 def _astropy_time(what: str) -> Any:
@@ -57,7 +57,7 @@ def _utc(text: str) -> int:
         since = astropy(text_utc, scale="utc").tai - astropy("1980-01-06", scale="utc").tai
     except ValueError as error:
         hint = "GPS seconds, or UTC as 2015-09-14T09:50:29"
-        raise errors.make("invalid", f"{text!r} is no time", hint) from error
+        raise errors.make("invalid", f"{text!r} is not a time", hint) from error
     return round(since.jd1 * 86400) * NS + round(since.jd2 * 86400 * NS)
 
 
@@ -105,5 +105,5 @@ def _calendar_ns(text: str) -> int:
         found = np.datetime64(plain, "ns")
     except ValueError as error:
         hint = "UTC as 2015-09-14T09:50:29, or GPS seconds"
-        raise errors.make("invalid", f"{text!r} is no time", hint) from error
+        raise errors.make("invalid", f"{text!r} is not a time", hint) from error
     return int(found.astype("i8"))

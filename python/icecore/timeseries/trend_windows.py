@@ -26,5 +26,5 @@ def parse_windows(text: str | Sequence[int] | None) -> tuple[int, ...] | None:
     pairs = pairwise(seconds)
     if min(seconds, default=1) < 1 or any(long % short for short, long in pairs):
         hint = "whole seconds, each a multiple of the one before: 1s,60s,3600s; or none"
-        raise errors.make("invalid", f"windows: {text!r} are no windows of trends", hint)
+        raise errors.make("invalid", f"windows of trends: got {text!r}", hint)
     return tuple(seconds)

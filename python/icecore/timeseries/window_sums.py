@@ -13,7 +13,7 @@ class Sums:
 
     Attributes:
         number: of the window, counted from the epoch, int64.
-        count: samples that exist and are no NaN, int64.
+        count: samples that exist and are not NaN, int64.
         total: their sum, float64.
         squares: the sum of their squares, float64.
         low: their minimum, float64; +inf without samples.
