@@ -124,7 +124,7 @@ def test_mode_6_is_gzip_of_wide_numbers(tmp_path: Path) -> None:
 
 def test_mode_6_is_zero_suppression_of_two_byte_numbers(tmp_path: Path) -> None:
     data = np.array([5, 5, 5, 5, 6, 8, 7, 7], "i2")
-    # Blocks of 4: differences 5 0 0 0 in 4 bits (width - 1 in 4 bits, value + 7), 1 2 -1 0 in 3 bits (value + 3).
+    # Blocks of 4 differences: width - 1 in 4 bits, then 4 bits each (value + 7), or 3 bits (value + 3).
     bits = [
         (4, 16),
         (3, 4),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 #: attribute that holds the axis
 KEY = "icecore_time"
 NS = 1_000_000_000
+#: nanoseconds by which a time may lie before the sample it means: half of what GPS seconds in float64 resolve
+_ROUNDED = Fraction(120)
 #: clocks of an axis: GPS (since 1980-01-06, with leap seconds), or UTC as CF counts it (since 1970-01-01,
 #: without leap seconds)
 GPS, UTC = "GPS", "UTC"
@@ -58,8 +61,8 @@ class TimeAxis:
 
     def index_before(self, time: int) -> int:
         """The last sample at or before ``time`` (nanoseconds), as gwpy crops; may lie outside the array."""
-        # A sample's time may be given rounded to nanoseconds: half of one more counts as its own.
-        return (2 * (time - self.t0) + 1) * self.step.denominator // (2 * NS * self.step.numerator)
+        near = max(min(_ROUNDED, self.step * NS / 100), Fraction(1, 2))
+        return floor((time - self.t0 + near) / (self.step * NS))
 
     def first_at(self, time: int) -> int:
         """The first sample at or after ``time`` (nanoseconds, as :meth:`time` rounds them)."""
