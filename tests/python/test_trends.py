@@ -264,3 +264,38 @@ def test_packed_channels_have_trends_unless_they_are_as_long_as_the_samples(tmp_
     assert "/__summary__/H1/SLOW/1s" not in nodes
     assert "/__summary__/H1/SLOW/60s/mean" in nodes
     assert not any("1s" in path for path in icecore.open(tmp_path / "none.icecore")._nodes)
+
+
+def test_a_netcdf_series_gets_trends_by_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    xr = pytest.importorskip("xarray")
+    data, times = np.arange(7200, dtype="f8"), np.datetime64("2020-01-01", "ns") + np.arange(7200) * 10**9
+    xr.Dataset({"t": ("time", data)}, {"time": times}).to_netcdf(tmp_path / "s.nc", engine="h5netcdf")
+    where = str(tmp_path / "r.icecore")
+    assert cli.run(["link", str(tmp_path / "s.nc"), "--into", where, "--summaries"]) == 0
+    repo = icecore.open(where)
+    np.testing.assert_array_equal(repo["/s/t.mean,m-trend"][:], data.reshape(-1, 60).mean(axis=1))
+    assert repo["/s/t.n,h-trend"][:].tolist() == [3600, 3600]
+    capsys.readouterr()
+    assert cli.run(["info", where, "/s/t", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["trends"] == "fresh, windows of 60s, 3600s"
+    assert cli.run(["trend", where, "/s/t", "--points", "100", "-o", str(tmp_path / "t.png")]) == 0
+    assert "stored windows of 60s" in capsys.readouterr().out
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_trends_are_out_of_the_way_of_listings_and_of_garbage_collection(tmp_path: Path) -> None:
+    from datetime import timedelta
+
+    where = tmp_path / "r.icecore"
+    icecore.link(frames(tmp_path, [(T0, 130)]), where, summaries=True)
+    before = icecore.open(where)
+    icecore.link(frames(tmp_path, [(T0 + 130, 130)]), where, concat="time", append=True)
+    repo = icecore.open(where)
+    found = repo.diff(before.snapshot_id, values=True)
+    assert list(found.chunks) == [PATH]
+    assert not [path for path in (*found.new_arrays, *found.new_groups) if "__summary__" in path]
+    repo.gc(timedelta(0))
+    repo = icecore.open(where)
+    check(repo, PATH, 1)
+    assert list(repo) == ["/H1", PATH]
+    assert "__summary__" not in repr(repo)
