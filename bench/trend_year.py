@@ -57,9 +57,8 @@ def main(folder: Path) -> None:
         seconds.append((reduced - began, time.perf_counter() - began, time.process_time() - cpu))
         fetched = max(fetched, found.bytes_read)
     opened, drawn, cpu = np.median(seconds, axis=0)
-    print(
-        f"{found}\n{fetched:,} bytes; open and trend {opened:.3f} s, with the picture {drawn:.3f} s, CPU {cpu:.3f} s"
-    )
+    print(f"{found}\n{fetched:,} bytes")
+    print(f"open and trend {opened:.3f} s, with the picture {drawn:.3f} s, CPU {cpu:.3f} s")
 
 
 if __name__ == "__main__":
