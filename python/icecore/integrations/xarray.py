@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import count
 from typing import Any
 
@@ -210,7 +210,7 @@ class _Store(AbstractDataStore):
         arrays = self._group.arrays.items()
         return {dim: n for name, a in arrays for dim, n in zip(self._names[name], a.shape, strict=True)}
 
-    def time_axes(self, names: Iterable[Any]) -> dict[str, TimeAxis]:
+    def time_axes(self, names: Container[Any]) -> dict[str, TimeAxis]:
         """dimension → the time axis (``icecore_time``) that all of these arrays along it share."""
         found: dict[str, set[TimeAxis]] = {}
         for name, array in self._group.arrays.items():

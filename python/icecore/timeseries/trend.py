@@ -168,7 +168,9 @@ def _to_fetch(array: Array, times: Times, first: int, last: int) -> int:
     return sum(array.plan(slice(low, high)).bytes_fetched for low, high in parts)
 
 
-def _columns(found: Sums, first: int, last: int) -> tuple[np.ndarray, ...]:
+def _columns(
+    found: Sums, first: int, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """min, max, mean, rms and count of the windows [first, last), with those that have no samples."""
     place = found.number - first
     columns = [np.full(last - first, np.nan) for _ in COLUMNS]
@@ -180,4 +182,5 @@ def _columns(found: Sums, first: int, last: int) -> tuple[np.ndarray, ...]:
     ends = np.where(none, np.nan, found.low), np.where(none, np.nan, found.high)
     for column, values in zip(columns, (*ends, mean, rms), strict=True):
         column[place] = values
-    return (*columns, count)
+    low, high, means, squares = columns
+    return low, high, means, squares, count
