@@ -132,6 +132,8 @@ def test_writing_over_samples_renews_their_windows() -> None:
         w["/x"][100:2000] = np.full(1900, 5e6, "f4")
     check(repo.at("main"), "/x", 1)
     check(repo.at("main"), "/x", 60)
+    assert write_trends.write(repo.at("main"), ["/x"]) == ["/x"]
+    check(repo.at("main"), "/x", 60)
     with repo.at("main").writer() as w:
         w.delete("/x")
     assert not any("/x" in path for path in repo.at("main")._nodes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from icecore import errors
 from icecore.repository import trend_names
+from icecore.repository.repo import Repo
 from icecore.repository.time_axis import KEY, NS
 from icecore.repository.typed_attributes import dump
 from icecore.timeseries import sample_blocks
@@ -24,12 +25,13 @@ _WORTH = 2048
 
 
 def write(
-    writer: Writer, paths: Iterable[str], windows: Sequence[int] | None = None, every: bool = True
+    target: Writer | Repo, paths: Iterable[str], windows: Sequence[int] | None = None, every: bool = True
 ) -> list[str]:
-    """Write the trends of arrays, in the commit of ``writer``.
+    """Write the trends of arrays.
 
     Args:
-        writer: holds the arrays, written or linked.
+        target: a writer, which commits the trends with its data; or a repository, which gets a commit of its
+            own (open it again to use them).
         paths: of arrays; those without a time axis, or not of real numbers in one dimension, are left out.
         windows: seconds of the windows; by default those that are stored, else 1, 60 and 3600.
         every: without ``windows``: also windows that would hold little more than their samples.
@@ -37,6 +39,10 @@ def write(
     Returns:
         The paths of the arrays that have trends now.
     """
+    if isinstance(target, Repo):
+        with target.writer(message="trends") as own:
+            return write(own, paths, windows, every)
+    writer = target
     for unfinished in list(writer._arrays.values()):
         unfinished.finish()
     view, done = writer._view(), []
