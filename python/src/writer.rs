@@ -25,13 +25,15 @@ pub struct Writer {
 struct State {
     writing: Writing,
     metas: Mutex<HashMap<String, Arc<ArrayMeta>>>,
+    /// By array: the first row (along the first axis) that was written, linked, added or cut off.
+    touched: Mutex<HashMap<String, u64>>,
 }
 
 impl Writer {
     pub fn new(writer: catalog::Writer, memory: Option<usize>) -> Self {
         let options = memory.map_or_else(WriteOptions::default, |memory| WriteOptions { memory });
         let writing = Writing::new(Arc::new(writer), options);
-        Self { state: Mine::new(State { writing, metas: Mutex::default() }) }
+        Self { state: Mine::new(State { writing, metas: Mutex::default(), touched: Mutex::default() }) }
     }
 
     /// The snapshot that a commit would create now.
@@ -69,6 +71,17 @@ impl Writer {
 
     fn forget(&self, path: &str) -> PyResult<()> {
         self.metas().or_raise()?.remove(path);
+        Ok(())
+    }
+
+    /// Records that rows of an array from `row` on have changed.
+    fn touch(&self, path: &str, row: u64) -> PyResult<()> {
+        let state = self.state.of("a writer").or_raise()?;
+        let mut touched = state.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        match touched.get_mut(path) {
+            Some(first) => *first = row.min(*first),
+            None => drop(touched.insert(path.to_owned(), row)),
+        }
         Ok(())
     }
 }
@@ -174,6 +187,11 @@ impl Writer {
             self.writing().or_raise()?.forget(path);
         }
         py.detach(|| self.catalog()?.update_array(path, zarr_json.as_bytes())).or_raise()?;
+        if let (Some(before), Some(now)) = (old.shape.first(), meta.shape.first())
+            && before != now
+        {
+            self.touch(path, *before.min(now))?;
+        }
         self.metas().or_raise()?.insert(path.to_owned(), Arc::new(meta));
         Ok(())
     }
@@ -221,6 +239,10 @@ impl Writer {
             .collect();
         let (url_ids, chunks, offsets, lengths) =
             (url_ids.as_slice()?, chunks.as_slice()?, offsets.as_slice()?, lengths.as_slice()?);
+        if let Some(first) = chunks.iter().min() {
+            let grid = &self.meta(path)?.grid;
+            self.touch(path, grid.region(&grid.coords(*first)).start.first().copied().unwrap_or(0))?;
+        }
         py.detach(|| self.catalog()?.set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
     }
 
@@ -229,6 +251,7 @@ impl Writer {
     fn write(&self, py: Python<'_>, path: &str, start: Vec<u64>, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let meta = self.meta(path)?;
         let (shape, data) = elements(py, &meta.dtype, data)?;
+        self.touch(path, start.first().copied().unwrap_or(0))?;
         py.detach(|| self.writing()?.write(path, &meta, Region { start, shape }, data)).or_raise()
     }
 
@@ -282,6 +305,13 @@ impl Writer {
     /// Current and maximum bytes that the encoders hold.
     fn held(&self) -> PyResult<(usize, usize)> {
         Ok(self.writing().or_raise()?.held())
+    }
+
+    /// By array: the first row that changed since the last call.
+    fn touched(&self) -> PyResult<HashMap<String, u64>> {
+        let state = self.state.of("a writer").or_raise()?;
+        let mut touched = state.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(std::mem::take(&mut *touched))
     }
 
     /// For each array: (raw bytes, stored bytes, chunks stored, chunks kept).

@@ -224,7 +224,7 @@ def test_times_of_any_form_are_exact() -> None:
     assert gps_ns("2017-01-01T00:00:00Z") == 1167264018 * 10**9
     assert gps_ns("1126259446.000000001") == 1126259446000000001
     assert gps_ns(1126259446) == 1126259446 * 10**9
-    with pytest.raises(errors.Error, match="no time"):
+    with pytest.raises(errors.Error, match="not a time"):
         gps_ns("yesterday")
 
 

@@ -57,8 +57,12 @@ pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut 
             }
         }
         (5 | 6, 2) => suppressed(data, 2, order, out)?,
-        (8, 4) => suppressed(data, 4, order, out)?,
-        (10, 8) => suppressed(data, 8, order, out)?,
+        (8, 4) | (10, 8) => {
+            suppressed(data, word, order, out)?;
+            if matches!(dtype, VectType::Complex64 | VectType::Complex128) {
+                interleave(out, word);
+            }
+        }
         (code, _) => {
             let message = format!("FrVect compression {code} of {} is not supported", dtype.name());
             return Err(Error::new(ErrorKind::Unsupported, message)
@@ -81,6 +85,18 @@ fn suppressed(data: &[u8], word: usize, order: ByteOrder, out: &mut [u8]) -> Res
             swapped.chunks_exact_mut(word).for_each(<[u8]>::reverse);
             expand(&swapped, word, out)
         }
+    }
+}
+
+/// Zero-suppressed complex numbers are stored as all real parts, then all imaginary parts (frameCPP).
+fn interleave(out: &mut [u8], word: usize) {
+    let split = out.to_vec();
+    let (real, imaginary) = split.split_at(split.len() / 2);
+    let parts = real.chunks_exact(word).zip(imaginary.chunks_exact(word));
+    for (element, (re, im)) in out.chunks_exact_mut(2 * word).zip(parts) {
+        let (to_re, to_im) = element.split_at_mut(word);
+        to_re.copy_from_slice(re);
+        to_im.copy_from_slice(im);
     }
 }
 

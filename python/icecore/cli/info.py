@@ -56,6 +56,7 @@ def _array(array: Array) -> dict[str, Any]:
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
         "summary": _summary(array),
+        "trends": _trends(array),
         "references": {name: getattr(stored, name) for name in _KINDS},
         "linked_files": [
             {"url": url, "chunks": chunks, "bytes": nbytes} for url, (chunks, nbytes) in stored.urls.items()
@@ -73,6 +74,15 @@ def _summary(array: Array) -> str | None:
     except errors.Error as error:
         state = error.kind  # for example of a linked file that has changed
     return None if state == "none" else f"{state}, zones of {ZONE:,} rows"
+
+
+def _trends(array: Array) -> str | None:
+    from icecore.timeseries.stored_trend import levels
+
+    found = levels(array.repo, array.path)
+    old = any(level.rows != array.shape[0] for level in found)
+    lengths = ", ".join(f"{level.seconds}s" for level in found)
+    return f"{'stale' if old else 'fresh'}, windows of {lengths}" if found else None
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -105,7 +115,7 @@ def _text(facts: dict[str, Any]) -> str:
 
     rows: list[tuple[str, Any]] = []
     for name, value in facts.items():
-        if name == "attributes" or (name == "summary" and value is None):
+        if name == "attributes" or (name in ("summary", "trends") and value is None):
             continue
         if name == "measured":
             rows += _measured(value)

@@ -44,8 +44,14 @@ def link(
     allow_links: AllowLinks = None,
     summaries: Annotated[
         bool,
-        typer.Option("--summaries", help="Summarize 1-D arrays, so that queries skip rows that can't match."),
+        typer.Option("--summaries", help="Summarize 1-D arrays: trends of time series, zones of columns."),
     ] = False,
+    windows: Annotated[
+        str | None,
+        typer.Option(
+            "--windows", metavar="1s,60s", help="Windows of trends; default with --summaries: 1s,60s,3600s."
+        ),
+    ] = None,
     message: Message = None,
     verbose: Verbose = False,
     json: Json = False,
@@ -77,6 +83,7 @@ def link(
             dry_run=dry_run,
             allow_links=allow_links,
             summaries=summaries,
+            windows=windows,
             message=message,
             storage=settings(storage),
             progress=progress,

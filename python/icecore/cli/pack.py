@@ -34,7 +34,7 @@ _POLL = "1s"
 #: options that are the same for files and for a directory to follow
 _HOW = (
     *("codec", "goal", "bandwidth", "portable", "access", "measure", "memory", "trust", "header"),
-    *("summaries", "variables", "exclude", "coord_tolerance"),
+    *("summaries", "variables", "exclude", "coord_tolerance", "windows"),
 )
 #: options that exclude --follow
 _ONCE = ("append", "replace", "skip_existing", "dry_run", "message")
@@ -128,8 +128,12 @@ def pack(
     ] = None,
     summaries: Annotated[
         bool,
-        typer.Option("--summaries", help="Summarize 1-D arrays, so that queries skip rows that can't match."),
+        typer.Option("--summaries", help="Summarize 1-D arrays: trends of time series, zones of columns."),
     ] = False,
+    windows: Annotated[
+        str | None,
+        typer.Option("--windows", metavar="1s,60s", help="Windows of trends, or none; default for channels."),
+    ] = None,
     message: Message = None,
     verbose: Verbose = False,
     json: Json = False,

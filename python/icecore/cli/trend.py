@@ -37,7 +37,8 @@ def trend(
 ) -> None:
     """Show the trend of a time series.
 
-    Minimum, maximum, mean, rms and count of equal windows. Windows without samples stay empty.
+    Minimum, maximum, mean, rms and count of equal windows. Windows without samples stay empty. Stored trends
+    are read where they are fine enough, else the samples.
     """
     array = open_repo(repo, storage, allow_links)._array(path)
     with Progress("trend"):
@@ -61,7 +62,11 @@ def _facts(found: Trend) -> dict[str, object]:
     return {
         "path": found.channel,
         "t0_ns": found.t0,
+        "epoch": found.epoch,
         "window_seconds": found.step,
+        "source": found.source,
+        "bytes_read": found.bytes_read,
+        "expanded_seconds": list(found.expanded),
         **plain,
         "count": found.count.tolist(),
     }
@@ -71,7 +76,7 @@ def _text(found: Trend, output: str | None) -> str:
     from icecore.display import text
 
     if output is not None:
-        return f"{output}: {len(found)} windows of {found.step:g} s of {found.channel}"
+        return f"{output}: {len(found)} windows of {found.step:g} s of {found.channel}, {_origin(found)}"
     rows = [
         (f"{time:.6f}", *(f"{x:.6g}" for x in values), count)
         for time, *values, count in zip(
@@ -79,9 +84,18 @@ def _text(found: Trend, output: str | None) -> str:
         )
     ]
     shown = rows if len(rows) <= 40 else rows[:20]
-    table = text.table(["GPS", "min", "max", "mean", "rms", "count"], shown, (0, 1, 2, 3, 4, 5))
+    table = text.table([found.epoch, "min", "max", "mean", "rms", "count"], shown, (0, 1, 2, 3, 4, 5))
     more = "" if len(shown) == len(rows) else f"\n{len(rows) - len(shown)} more: -o trend.csv, or --json"
-    return table + more
+    return f"{table}{more}\n{_origin(found)}"
+
+
+def _origin(found: Trend) -> str:
+    from icecore.display import text
+
+    what = "samples" if found.source == "samples" else f"stored windows of {found.source}"
+    before, behind = found.expanded
+    wider = f"; {before:g} s before and {behind:g} s after the stretch" if before or behind else ""
+    return f"from {what}, {text.size(found.bytes_read)} read{wider}"
 
 
 def register(app: typer.Typer) -> None:

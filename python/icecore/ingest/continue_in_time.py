@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
 from icecore.repository.nodes import Node
 from icecore.repository.time_axis import KEY, NS, TimeAxis
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
+from icecore.sources.gwf.entry import fill_of
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
+from icecore.sources.mapping.join_in_time import by_detector, join
+
+if TYPE_CHECKING:
+    from icecore.ingest.resolve_sources import Source
 
 
 def on_time_axes(arrays: ArrayMap) -> bool:
     """Whether each array of a source has a time axis."""
     return bool(arrays.arrays) and all(KEY in entry.attrs for entry in arrays.arrays.values())
+
+
+def series_of(sources: Sequence[Source]) -> list[Source]:
+    """The sources of each detector as one, their series joined in time."""
+    if all(on_time_axes(source.arrays) for source in sources):
+        return list(sources)  # frames are joined when they are indexed
+    joined = []
+    for numbers in by_detector([source.arrays for source in sources]):
+        first = sources[numbers[0]]
+        arrays = join([sources[i].arrays for i in numbers], first.name)
+        joined.append(replace(first, arrays=arrays))
+    return joined
 
 
 def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
@@ -39,15 +57,44 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
         raise errors.make(
             "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
         )
+    if entry.links is not None and len(entry.links) == prod(entry.grid):
+        entry = replace(entry, fill_value=node.document["fill_value"])  # no element is filled
     stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
-    if not gap or not isinstance(entry.chunks, tuple):
+    if not gap:
         return entry
-    if stored != list(entry.chunks) or gap % entry.chunks[0] or entry.links is None:
+    chunks = entry.chunks if isinstance(entry.chunks, tuple) else (0,)
+    if entry.links is None or stored != list(chunks) or gap % chunks[0]:
+        if entry.read is not None and not _is_linked(node):
+            read = BehindGap(entry.read, gap, entry.dtype)
+            return replace(entry, shape=(entry.shape[0] + gap,), links=None, native={}, read=read)
         message = f"{node.path}: a gap of {gap} samples does not fit chunks of {stored}"
         raise errors.make("unsupported", message, "link all files again with --replace")
-    skipped = np.uint64(gap // entry.chunks[0])
+    skipped = np.uint64(gap // chunks[0])
     links = replace(entry.links, chunks=entry.links.chunks + skipped)
     return replace(entry, shape=(entry.shape[0] + gap,), links=links, read=None)
+
+
+@dataclass(frozen=True)
+class BehindGap:
+    """Reads samples that follow a gap of so many samples; can be pickled."""
+
+    read: Reader
+    gap: int
+    dtype: np.dtype
+
+    def __call__(self, region: Region) -> np.ndarray:
+        """The samples of ``region`` (one slice), gap included."""
+        low, high = region[0].start, region[0].stop
+        out = np.full(high - low, fill_of(self.dtype), self.dtype)
+        first = max(low, self.gap)
+        if first < high:
+            out[first - low :] = self.read((slice(first - self.gap, high - self.gap),))
+        return out
+
+
+def _is_linked(node: Node) -> bool:
+    """Whether the stored chunks are vectors of frame files, which can't be written."""
+    return any(codec.get("name") == "icecore.gwf_vect" for codec in node.codecs)
 
 
 def grown_attributes(attributes: Mapping[str, Any], entry: ArrayEntry) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from icecore.ingest.repository_source import held_of
 from icecore.layout import layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node
+from icecore.repository.time_axis import KEY
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.column_nulls import NULL, value_of
 from icecore.sources.mapping.stored_chunks import Held
@@ -114,7 +115,11 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
     """Write the new part of an array that exists, with its own chunks and codecs."""
     assert step.old is not None
     step.entry.check()
-    array = ArrayWriter(writer, step.old, step.entry.dtype)
+    old = step.old
+    if KEY in step.entry.attrs:
+        old = grown_node(old, old.shape, step.entry)
+        writer._native.update_array(step.path, old.zarr_json)
+    array = ArrayWriter(writer, old, step.entry.dtype)
     if _marks_null(writer, step):
         array.reread()
 

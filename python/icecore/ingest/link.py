@@ -15,10 +15,10 @@ from icecore.ingest.link_plan import LinkPlan
 from icecore.ingest.options import LinkOptions
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, link_sources
+from icecore.ingest.summarize import summarize
 from icecore.ingest.write_links import write_links
 from icecore.repository.repo import Repo
 from icecore.sources import keep_open
-from icecore.tables.summaries.write import write_for
 from icecore.writing.writer import Writer
 
 
@@ -35,6 +35,7 @@ def link(
     dry_run: bool = False,
     allow_links: Sequence[str] | None = None,
     summaries: bool = False,
+    windows: str | Sequence[int] | None = None,
     allow_missing: bool = False,
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
@@ -61,8 +62,11 @@ def link(
         dry_run: write nothing; the report's ``plan`` lists what would be linked and copied.
         allow_links: URL prefixes or directories that this repository may read linked files from; by default
             the directories of the files.
-        summaries: also read and summarise one-dimensional arrays, so that scans can skip zones
+        summaries: also read and summarise one-dimensional arrays: time series get trends
+            (:mod:`icecore.timeseries.write_trends`), other arrays zones, so that scans can skip them
             (:mod:`icecore.tables.summaries.write`).
+        windows: lengths of the windows of trends: ``"1s,60s"`` or seconds; 1, 60 and 3600 s with
+            ``summaries``, none without.
         allow_missing: leave out ROOT files without the named tree, and branches that not all files have.
         variables: shell patterns of the arrays to link, matched against names, or against paths if the
             pattern has a slash. Coordinates of their dimensions are included.
@@ -126,6 +130,5 @@ def _write(writer: Writer, plan: LinkPlan, report: Report) -> None:
     missing = failures.left_out
     report.failures += failures.failures
     may_commit(report, not failures.nothing_left(), options.keep_going)
-    if options.summaries:
-        write_for(writer, [each.step.path for each in plan.steps if each.step.path not in missing])
+    summarize(writer, [each.step for each in plan.steps if each.step.path not in missing], options)
     report.rows = [row for row in report.rows if row.path not in missing]

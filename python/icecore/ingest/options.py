@@ -15,6 +15,7 @@ from icecore.layout import layout
 from icecore.layout.access_pattern import EXAMPLE, Pattern, parse
 from icecore.layout.access_pattern import Spec as Access
 from icecore.sources.mapping import coordinate_tolerance
+from icecore.timeseries.trend_windows import parse_windows
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -67,6 +68,7 @@ class IngestOptions:
     keep_going: bool = False
     dry_run: bool = False
     summaries: bool = False
+    windows: str | Sequence[int] | None = None
     allow_missing: bool = False
     coord_tolerance: float | None = None
     message: str | None = None
@@ -91,6 +93,7 @@ class IngestOptions:
         """
         self.existing.check(self.concat)
         coordinate_tolerance.check(self.coord_tolerance, self.concat)
+        parse_windows(self.windows)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from icecore.codecs import spec
@@ -21,6 +21,7 @@ from icecore.ingest.options import PackOptions, Shape
 from icecore.ingest.pack_plan import PackPlan
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, pack_sources
+from icecore.ingest.summarize import summarize
 from icecore.ingest.table_jobs import pack_tables
 from icecore.ingest.write_arrays import bytes_left_out, packed_rows, summarized, write_arrays
 from icecore.layout.access_pattern import Spec as Access
@@ -54,6 +55,7 @@ def pack(
     trust: str | None = None,
     header: bool | None = None,
     summaries: bool = False,
+    windows: str | Sequence[int] | None = None,
     allow_missing: bool = False,
     dry_run: bool = False,
     variables: str | Iterable[str] | None = None,
@@ -104,6 +106,9 @@ def pack(
         summaries: also summarise one-dimensional arrays, so that scans can skip zones
             (:mod:`icecore.tables.summaries.write`); their chunks are planned like those of tables. Text
             tables with 8,192 rows or more always have summaries.
+        windows: lengths of the windows of trends of time series (:mod:`icecore.timeseries.write_trends`):
+            ``"1s,60s"`` or seconds, or ``"none"``. By default channels of frame and GWOSC files have those of
+            1, 60 and 3600 s whose samples take at least 2 KiB, other time series only with ``summaries``.
         dry_run: write nothing; the report's ``plan`` lists what would be written.
         allow_missing: leave out ROOT files without the named tree, and branches that not all files have.
         variables: shell patterns of the arrays to pack, matched against names, or against paths if the
@@ -179,6 +184,8 @@ def _write(writer: Writer, plan: PackPlan, report: Report) -> ArrayFailures:
     beside = bool(plan.steps) and arrays_left
     long, made = pack_tables(writer, plan.tables, how, report, options.keep_going, options.progress, beside)
     write_for(writer, [*long, *summarized(plan, failures.left_out)], made)
+    left = [each.step for each in plan.steps if each.step.path not in failures.left_out]
+    summarize(writer, left, options, packed=True)
     if options.then is not None:
         options.then(writer)
     return failures

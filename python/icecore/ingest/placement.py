@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.continue_in_time import continued, on_time_axes
+from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
@@ -23,6 +23,7 @@ from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
+from icecore.sources.mapping.join_in_time import has_series
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -112,10 +113,17 @@ def assemble(
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
-    if concat is None or (sources and all(on_time_axes(source.arrays) for source in sources)):
-        for source in sources:
+    in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
+    if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
+        for source in series_of(sources) if in_time else sources:
             root = address.absolute(group) if group is not None else source.group
-            _place(result, source.name, source.arrays, root, nodes, existing, None)
+            _place(result, source.name, source.arrays, root, nodes, existing, concat if in_time else None)
+            if in_time and concat is not None:
+                result.notes += [
+                    Failure(address.join(root, note.path), note.kind, note.message)
+                    for note in source.arrays.dropped
+                    if note.kind in ("gaps", "overlap", "missing", "changed")
+                ]
     elif sources:
         from icecore.sources.mapping.virtual_concat import concat as join  # with all that units of time need
 

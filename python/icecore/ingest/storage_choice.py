@@ -18,6 +18,7 @@ from icecore.layout import layout
 from icecore.layout.access_pattern import Pattern, queries
 from icecore.layout.layout import Layout
 from icecore.repository import zarr_dtypes
+from icecore.repository.time_axis import KEY
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.stored_chunks import Held
 from icecore.tables.text.column_codecs import CHUNK
@@ -78,7 +79,7 @@ class StorageChoice:
 
             codec = "default" if self.codec == "auto" else self.codec
             return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
-        is_column = entry.is_column or self.tables
+        is_column = entry.is_column or (self.tables and KEY not in entry.attrs)
         if is_column and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         alone = self.codec == "auto" and self.goal.name == "archive" and self.grows is None and not reads

@@ -8,6 +8,7 @@ from icecore.display import text
 from icecore.display.progress import Progress, counted
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.report import Row
+from icecore.repository.time_axis import KEY
 from icecore.sources.mapping.array_map import Reader
 from icecore.tables.summaries.zones import ZONE
 
@@ -65,7 +66,8 @@ def summarized(plan: PackPlan, left_out: set[str]) -> list[str]:
     return [
         step.path
         for step in steps
-        if plan.options.summaries or (step.entry.is_column and step.shape[0] >= 2 * ZONE)
+        if (plan.options.summaries and KEY not in step.entry.attrs)
+        or (step.entry.is_column and step.shape[0] >= 2 * ZONE)
     ]
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository.array import Array
-from icecore.repository.time_axis import NS
+from icecore.repository.time_axis import GPS, NS
 from icecore.timeseries.stretch import axis_of, between, indexes
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
 
-def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") -> Any:
+def gwpy(
+    array: Array,
+    start: Any = None,
+    end: Any = None,
+    gaps: str = "raise",
+    valid: str | Sequence[str] | None = None,
+) -> Any:
     """Read a stretch of an array as ``gwpy.timeseries.TimeSeries``, with t0, dt, unit and channel.
 
     Args:
@@ -21,6 +28,7 @@ def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") 
         start: GPS seconds or UTC; the array's start if omitted.
         end: not included; the array's end if omitted.
         gaps: as in ``Array.between``.
+        valid: as in ``Array.between``.
 
     Raises:
         Error: ``unsupported`` without gwpy or without a time axis; those of ``Array.between``.
@@ -42,12 +50,15 @@ def gwpy(array: Array, start: Any = None, end: Any = None, gaps: str = "raise") 
         message = "gaps='ignore' gives samples without one time axis"
         raise errors.make("invalid", message, "gaps='pad', or read each of array.segments")
     axis = axis_of(array)
+    if axis.epoch != GPS:
+        message = f"{array.path}: times in {axis.epoch}, gwpy counts GPS"
+        raise errors.make("unsupported", message, "array.between(start, stop) reads it")
     start = axis.time(0) / NS if start is None else start
     end = axis.time(array.shape[0]) / NS if end is None else end
     first, _ = indexes(axis, start, end)
     attrs = array.attrs
     return TimeSeries(
-        between(array, start, end, gaps),
+        between(array, start, end, gaps, valid),
         t0=axis.time(first) / NS,
         dt=float(axis.step),
         unit=attrs.get("units") or "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import count
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from icecore.repository.group import Group
 from icecore.repository.open import open as open_repo
 from icecore.repository.precision import precision
 from icecore.repository.repo import Repo
+from icecore.repository.time_axis import TimeAxis
 from icecore.repository.typed_attributes import marker, typed
 
 #: the units of latitudes and longitudes
@@ -140,7 +141,14 @@ def to_xarray(node: Array | Group, **options: Any) -> Any:
 
 
 def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
-    return StoreBackendEntrypoint().open_dataset(_Store(group, rtol), **decoding)
+    store = _Store(group, rtol)
+    dataset = StoreBackendEntrypoint().open_dataset(store, **decoding)
+    axes = store.time_axes(dataset.variables)
+    if not axes:
+        return dataset
+    from icecore.integrations.time_index import with_times
+
+    return with_times(dataset, axes)
 
 
 def _look_below(group: Group) -> None:
@@ -202,6 +210,16 @@ class _Store(AbstractDataStore):
         """dimension → length."""
         arrays = self._group.arrays.items()
         return {dim: n for name, a in arrays for dim, n in zip(self._names[name], a.shape, strict=True)}
+
+    def time_axes(self, names: Container[Any]) -> dict[str, TimeAxis]:
+        """dimension → the time axis (``icecore_time``) that all of these arrays along it share."""
+        found: dict[str, set[TimeAxis]] = {}
+        for name, array in self._group.arrays.items():
+            axis = TimeAxis.of(array._node.attrs) if name in names and array.ndim else None
+            if axis is not None:
+                plain = TimeAxis(axis.t0, axis.step, (), axis.epoch)
+                found.setdefault(self._names[name][0], set()).add(plain)
+        return {dim: axes.pop() for dim, axes in found.items() if len(axes) == 1}
 
     def get_encoding(self) -> dict[str, Any]:
         """The dimensions that can grow, and where the data comes from."""

@@ -12,6 +12,7 @@ from icecore.repository.array import Array
 from icecore.repository.cached_property import cached_property
 from icecore.repository.group import Group, Members
 from icecore.repository.nodes import Node, hidden, suggestion
+from icecore.repository.trend_names import stored_path
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -76,11 +77,17 @@ class Hierarchy(Members):
     def __getitem__(self, path: str) -> Array | Group:
         """Return the array or group at ``path``; the leading ``/`` is optional.
 
+        Stored trends have LIGO's names: ``/H1/GDS-CALIB_STRAIN.mean,m-trend``.
+
         Raises:
             Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths.
         """
         absolute = address.absolute(path)
         node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
+        trend = stored_path(absolute) if node is None else None
+        if trend is not None and (node := self._nodes.get(trend)) is None:
+            hint = "icecore link --summaries, or icecore pack --windows 1s,60s, write trends"
+            raise errors.make("not-found", f"{absolute}: no such trend is stored in {self.url}", hint)
         if node is None:
             known = (node.path for node in self._visible())
             hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")

@@ -27,6 +27,7 @@ _PARTS: dict[str, type] = {
     "subarrays": dict,
     "summary": dict,
     "table": dict,
+    "trend": dict,
     "unlimited": list,
 }
 

@@ -1,26 +1,33 @@
-"""Uniform time axis of an array: GPS start in integer nanoseconds, step as a fraction, segments."""
+"""Uniform time axis of an array: start in integer nanoseconds, step as a fraction, segments."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 #: attribute that holds the axis
 KEY = "icecore_time"
 NS = 1_000_000_000
+#: nanoseconds by which a time may lie before the sample it means: half of what GPS seconds in float64 resolve
+_ROUNDED = Fraction(120)
+#: clocks of an axis: GPS (since 1980-01-06, with leap seconds), or UTC as CF counts it (since 1970-01-01,
+#: without leap seconds)
+GPS, UTC = "GPS", "UTC"
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """``t0`` (GPS nanoseconds) of the first sample, ``step`` (seconds), ``segments`` [start, stop) in GPS
-    nanoseconds that have samples.
+    """``t0`` of the first sample, ``step`` (seconds), ``segments`` [start, stop) that have samples; times are
+    nanoseconds of the clock ``epoch``.
     """
 
     t0: int
     step: Fraction
     segments: tuple[tuple[int, int], ...]
+    epoch: str = GPS
 
     @classmethod
     def of(cls, attrs: Mapping[str, Any]) -> TimeAxis | None:
@@ -30,7 +37,14 @@ class TimeAxis:
             return None
         numerator, denominator = stored["step"]
         segments = tuple((int(a), int(b)) for a, b in stored.get("segments", ()))
-        return cls(int(stored["t0_ns"]), Fraction(numerator, denominator), segments)
+        epoch = UTC if stored.get("epoch") == UTC else GPS
+        return cls(int(stored["t0_ns"]), Fraction(numerator, denominator), segments, epoch)
+
+    def attribute(self) -> dict[str, Any]:
+        """The axis as the attribute ``icecore_time``."""
+        step = [self.step.numerator, self.step.denominator]
+        segments = [list(span) for span in self.segments]
+        return {"epoch": self.epoch, "t0_ns": self.t0, "step": step, "segments": segments}
 
     @property
     def rate(self) -> float:
@@ -38,9 +52,20 @@ class TimeAxis:
         return float(1 / self.step)
 
     def time(self, index: int) -> int:
-        """GPS nanoseconds of a sample."""
+        """Nanoseconds of a sample."""
         return self.t0 + round(index * self.step * NS)
 
     def index(self, time: int) -> int:
-        """The sample nearest to ``time`` (GPS nanoseconds); may lie outside the array."""
+        """The sample nearest to ``time`` (nanoseconds); may lie outside the array."""
         return round(Fraction(time - self.t0, NS) / self.step)
+
+    def index_before(self, time: int) -> int:
+        """The last sample at or before ``time`` (nanoseconds), as gwpy crops; may lie outside the array."""
+        near = max(min(_ROUNDED, self.step * NS / 100), Fraction(1, 2))
+        return floor((time - self.t0 + near) / (self.step * NS))
+
+    def first_at(self, time: int) -> int:
+        """The first sample at or after ``time`` (nanoseconds, as :meth:`time` rounds them)."""
+        # time(i) >= time  <=>  t0 + i * step * NS >= time - 1/2, up to the rounding of ties
+        over = (2 * (time - self.t0) - 1) * self.step.denominator
+        return -(-over // (2 * NS * self.step.numerator))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore.repository.array_metadata import ArrayMetadata
@@ -16,28 +17,34 @@ class TimedArray(ArrayMetadata):
 
     @property
     def segments(self) -> list[tuple[int, int]]:
-        """Spans [start, stop) in GPS nanoseconds that have samples, of an array with a time axis.
+        """Spans [start, stop) that have samples, in nanoseconds: GPS, or UTC since 1970 of CF coordinates.
 
         Raises:
             Error: ``unsupported`` for an array without one.
         """
         return provider("segments")(self)
 
-    def between(self, start: Any, stop: Any, gaps: str = "raise") -> np.ndarray:
+    def between(
+        self, start: Any, stop: Any, gaps: str = "raise", valid: str | Sequence[str] | None = None
+    ) -> np.ndarray:
         """Read a stretch of time: GPS seconds, or UTC as a datetime or ISO text; ``stop`` is not included.
+
+        The array has the time axis of a frame channel, or a CF time coordinate for its first dimension.
 
         Args:
             start: of the stretch.
             stop: its end.
             gaps: where samples are missing, also at both ends: ``raise``, ``pad`` (with the fill value, NaN
                 of floats) or ``ignore`` (the samples that exist, one behind the other).
+            valid: flags that have to be set (``"DATA"``, ``["DATA", "CBC_CAT1"]``, ``"/H1/DQMASK:DATA"``);
+                other samples are treated as missing. See :mod:`icecore.timeseries.flags`.
 
         Returns:
             Samples, shape ``(n,)``.
 
         Raises:
             Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
-                without a time axis; ``invalid``.
+                without a time axis; ``not-found`` for a flag; ``invalid``.
 
         Example:
             >>> import icecore
@@ -48,10 +55,12 @@ class TimedArray(ArrayMetadata):
             >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
             [2.0, 3.0]
         """
-        return provider("between")(self, start, stop, gaps)
+        return provider("between")(self, start, stop, gaps, valid)
 
     def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
         """Reduce a stretch of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+
+        Stored trends are read where they are fine enough (``icecore link --summaries``), else the samples.
 
         Args:
             start: GPS seconds or UTC; the array's start if omitted.

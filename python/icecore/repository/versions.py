@@ -14,6 +14,7 @@ from icecore.repository.results import ArrayChange, Commit, Diff, GcReport, Prob
 
 if TYPE_CHECKING:
     from icecore import _icecore
+    from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
 #: default age below which objects are not deleted: a writer may still need them
@@ -30,6 +31,8 @@ class Versions:
         def snapshot_id(self) -> str: ...
         @property
         def _nodes(self) -> dict[str, Node]: ...
+        @property
+        def arrays(self) -> dict[str, Array]: ...
         def at(self, ref: str) -> Repo: ...
 
     def log(self, limit: int | None = None) -> list[Commit]:
@@ -221,7 +224,7 @@ class Versions:
         """Check this version's own files, every reference and every linked file.
 
         Args:
-            deep: also decode every chunk.
+            deep: also decode every chunk, and check the checksums that linked frame files have themselves.
             progress: called with (finished checks, total checks).
             history: check the repository's own files of all versions; linked files of this version only.
 
@@ -233,7 +236,12 @@ class Versions:
             >>> icecore.create("memory://").verify(deep=True)
             []
         """
-        return [Problem(**found) for found in self._native.verify(deep, progress, history)]
+        problems = [Problem(**found) for found in self._native.verify(deep, progress, history)]
+        if deep:
+            from icecore.repository.frame_checksums import frame_problems
+
+            problems += frame_problems(self.arrays)
+        return problems
 
 
 def _limit(older_than: datetime | timedelta) -> datetime:

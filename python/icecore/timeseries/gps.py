@@ -1,4 +1,4 @@
-"""GPS times as integer nanoseconds, from numbers and from UTC."""
+"""Times as integer nanoseconds of GPS or UTC, from numbers and from text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from icecore import errors
-from icecore.repository.time_axis import NS
+from icecore.repository.time_axis import GPS, NS
 
 Gps = int | float | str | Decimal | datetime
 
@@ -41,15 +41,69 @@ def gps_ns(time: Any) -> int:
     raise errors.make("invalid", f"{time} is not a time", "GPS seconds, or UTC as 2015-09-14T09:50:29")
 
 
-def _utc(text: str) -> int:
+def _astropy_time(what: str) -> Any:
     try:
         from astropy.time import Time
     except ModuleNotFoundError:
         hint = "give GPS seconds, or pip install astropy"
-        raise errors.make("unsupported", f"UTC ({text}) needs astropy", hint) from None
+        raise errors.make("unsupported", f"{what} needs astropy", hint) from None
+    return Time
+
+
+def _utc(text: str) -> int:
+    astropy = _astropy_time(f"UTC ({text})")
     try:
-        since = Time(text.strip().removesuffix("Z"), scale="utc").tai - Time("1980-01-06", scale="utc").tai
+        text_utc = text.strip().removesuffix("Z")
+        since = astropy(text_utc, scale="utc").tai - astropy("1980-01-06", scale="utc").tai
     except ValueError as error:
         hint = "GPS seconds, or UTC as 2015-09-14T09:50:29"
         raise errors.make("invalid", f"{text!r} is not a time", hint) from error
     return round(since.jd1 * 86400) * NS + round(since.jd2 * 86400 * NS)
+
+
+def clock_ns(time: Any, epoch: str) -> int:
+    """Nanoseconds of a time by the clock of an axis: GPS, or UTC since 1970 without leap seconds.
+
+    Args:
+        time: as for :func:`gps_ns`: numbers are GPS seconds whatever the clock.
+        epoch: ``GPS`` or ``UTC``.
+
+    Raises:
+        Error: as :func:`gps_ns`.
+
+    Example:
+        >>> clock_ns("1970-01-02", "UTC")
+        86400000000000
+    """
+    if epoch == GPS:
+        return gps_ns(time)
+    if isinstance(time, datetime):
+        time = (time.astimezone(UTC) if time.tzinfo else time).isoformat().removesuffix("+00:00")
+    if isinstance(time, str) and not _is_number(time):
+        return _calendar_ns(time)
+    since = gps_ns(time)
+    astropy = _astropy_time(f"GPS {time} on an axis in UTC")
+    date = str(astropy(since // NS, format="gps").utc.isot)[:19]
+    leap = date.endswith(":60")  # CF has no such second: it counts as the next one
+    return _calendar_ns(date[:-2] + "59" if leap else date) + leap * NS + since % NS
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def _calendar_ns(text: str) -> int:
+    import numpy as np
+
+    try:
+        plain = text.strip().removesuffix("Z")
+        if "+" in plain or plain.count("-") > 2:  # a zone
+            plain = datetime.fromisoformat(plain).astimezone(UTC).isoformat().removesuffix("+00:00")
+        found = np.datetime64(plain, "ns")
+    except ValueError as error:
+        hint = "UTC as 2015-09-14T09:50:29, or GPS seconds"
+        raise errors.make("invalid", f"{text!r} is not a time", hint) from error
+    return int(found.astype("i8"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import floor
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository.time_axis import NS, TimeAxis
-from icecore.timeseries.gps import gps_ns
+from icecore.timeseries.flags import Valid, valid_runs
+from icecore.timeseries.gps import clock_ns
+from icecore.timeseries.sample_times import Listed, sample_times
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
 
 GAPS = ("raise", "pad", "ignore")
-#: part of a sample up to which a time rounded to nanoseconds is that of the sample
-_ROUNDED = Fraction(1, 1000)
 
 
 def axis_of(array: Array) -> TimeAxis:
-    """The time axis of an array.
+    """The uniform time axis of an array.
 
     Raises:
         Error: ``unsupported`` for an array without one.
     """
-    axis = TimeAxis.of(array.attrs)
-    if axis is None:
-        hint = "arrays of frame files have one; select others by index or through xarray"
-        raise errors.make("unsupported", f"{array.path} has no time axis", hint)
-    return axis
+    times = sample_times(array)
+    if isinstance(times, Listed):
+        message = f"the times of {array.path} are not equally spaced"
+        raise errors.make(
+            "unsupported", message, "array.between(…, gaps='ignore') reads the samples there are"
+        )
+    return times.axis
 
 
 def segments(array: Array) -> list[tuple[int, int]]:
-    """The spans [start, stop) of GPS nanoseconds in which ``array`` has samples."""
+    """The spans [start, stop) in which ``array`` has samples, in nanoseconds of its clock."""
     return list(axis_of(array).segments)
 
 
@@ -44,66 +44,84 @@ def indexes(axis: TimeAxis, start: Any, stop: Any) -> tuple[int, int]:
     Raises:
         Error: ``invalid`` where ``stop`` is before ``start``.
     """
-    low, high = gps_ns(start), gps_ns(stop)
+    low, high = _span(start, stop, axis.epoch)
+    return axis.index_before(low), axis.index_before(high)
+
+
+def _span(start: Any, stop: Any, epoch: str) -> tuple[int, int]:
+    low, high = clock_ns(start, epoch), clock_ns(stop, epoch)
     if high < low:
-        message = f"the stretch ends (GPS {high / NS:.9f}) before it begins (GPS {low / NS:.9f})"
+        message = f"the stretch ends ({epoch} {high / NS:.9f}) before it begins ({epoch} {low / NS:.9f})"
         raise errors.make("invalid", message, "give the start first")
-    first, last = (floor(Fraction(t - axis.t0, NS) / axis.step + _ROUNDED) for t in (low, high))
-    return first, last
+    return low, high
 
 
-def between(array: Array, start: Any, stop: Any, gaps: str = "raise") -> np.ndarray:
+def between(
+    array: Array, start: Any, stop: Any, gaps: str = "raise", valid: Valid | None = None
+) -> np.ndarray:
     """Read the samples from ``start`` to ``stop``.
 
     Args:
-        array: with a time axis.
+        array: its first axis has times: ``icecore_time``, or a CF coordinate.
         start: GPS seconds or UTC (:func:`icecore.timeseries.gps.gps_ns`).
         stop: the end, not included.
         gaps: where samples are missing in the stretch, also at its ends: ``raise``; ``pad`` with the array's
             fill value (NaN of floats); ``ignore``: return the samples that exist, one behind the other.
+        valid: names of flags that have to be set (:mod:`icecore.timeseries.flags`); other samples are
+            treated as missing.
 
     Returns:
-        Samples, shape ``(n,)``; ``n`` is the stretch times the rate unless ``gaps="ignore"``.
+        Samples, shape ``(n,)`` or ``(n, …)``; ``n`` is the stretch times the rate unless ``gaps="ignore"``.
 
     Raises:
         Error: ``selection`` where samples are missing and ``gaps="raise"``; ``unsupported`` for an array
-            without a time axis; ``invalid``.
+            without a time axis, or with irregular times unless ``gaps="ignore"``; ``not-found`` for a flag;
+            ``dtype`` for ``gaps="pad"`` with ``valid`` of integers; ``invalid``.
     """
     import numpy as np
 
     if gaps not in GAPS:
         raise errors.make("invalid", f"gaps: {', '.join(GAPS)} (got {gaps!r})")
+    times = sample_times(array)
+    if isinstance(times, Listed) and gaps == "ignore" and valid is None:
+        low, high = _span(start, stop, times.epoch)
+        return array[times.first_at(low) : times.first_at(high)]
     if gaps == "raise":
-        first, last = complete(array, start, stop)
+        first, last = complete(array, start, stop, valid)
         return array[first:last]
     axis = axis_of(array)
     first, last = indexes(axis, start, stop)
-    runs = _runs(axis, first, last)
+    runs = _runs(array, axis, first, last, valid)
     if gaps == "ignore":
         parts = [array[low:high] for low, high in runs]
-        return np.concatenate(parts) if parts else np.empty(0, array.dtype)
-    out = np.full(last - first, array.fill_value, array.dtype)
+        return np.concatenate(parts) if parts else np.empty((0, *array.shape[1:]), array.dtype)
+    if valid is not None and array.dtype.kind not in "fc":
+        message = f"{array.path}: {array.dtype} has no value for samples that are not valid"
+        raise errors.make("dtype", message, "gaps='ignore' leaves them out")
+    fill = array.fill_value if valid is None else array.dtype.type(np.nan)
+    out = np.full((last - first, *array.shape[1:]), fill, array.dtype)
     for low, high in runs:
         out[low - first : high - first] = array[low:high]
     return out
 
 
-def _runs(axis: TimeAxis, first: int, last: int) -> list[tuple[int, int]]:
-    """The parts of the samples [first, last) that exist."""
+def _runs(array: Array, axis: TimeAxis, first: int, last: int, valid: Valid | None) -> list[tuple[int, int]]:
+    """The parts of the samples [first, last) that exist and are valid."""
     every = ((axis.index(low), axis.index(high)) for low, high in axis.segments)
-    return [(max(low, first), min(high, last)) for low, high in every if max(low, first) < min(high, last)]
+    found = [(max(low, first), min(high, last)) for low, high in every if max(low, first) < min(high, last)]
+    return found if valid is None else valid_runs(array, axis, found, valid)
 
 
-def complete(array: Array, start: Any, stop: Any) -> tuple[int, int]:
+def complete(array: Array, start: Any, stop: Any, valid: Valid | None = None) -> tuple[int, int]:
     """The samples [first, last) of a stretch without gaps.
 
     Raises:
-        Error: ``selection`` where samples are missing.
+        Error: ``selection`` where samples are missing, or not valid.
     """
     axis = axis_of(array)
     first, last = indexes(axis, start, stop)
     missing, at = [], first
-    for low, high in [*_runs(axis, first, last), (last, last)]:
+    for low, high in [*_runs(array, axis, first, last, valid), (last, last)]:
         if low > at:
             missing.append((at, low))
         at = high
@@ -111,6 +129,9 @@ def complete(array: Array, start: Any, stop: Any) -> tuple[int, int]:
         return first, last
     spans = [f"{axis.time(low) / NS:.9f}..{axis.time(high) / NS:.9f}" for low, high in missing[:3]]
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-    have = f"the array spans GPS {axis.segments[0][0] / NS:.9f}..{axis.segments[-1][1] / NS:.9f}"
+    ends = (axis.segments[0][0], axis.segments[-1][1]) if axis.segments else (axis.t0, axis.t0)
+    have = f"the array spans {axis.epoch} {ends[0] / NS:.9f}..{ends[1] / NS:.9f}"
     hint = f"gaps='pad' fills them, gaps='ignore' leaves them out; {have}"
-    raise errors.make("selection", f"{array.path}: no samples at GPS {', '.join(spans)}{more}", hint)
+    what = "no samples" if valid is None else "no valid samples"
+    message = f"{array.path}: {what} at {axis.epoch} {', '.join(spans)}{more}"
+    raise errors.make("selection", message, hint)

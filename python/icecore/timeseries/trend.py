@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
-from icecore.repository.time_axis import NS, TimeAxis
-from icecore.timeseries.stretch import axis_of, indexes
+from icecore.repository.time_axis import NS
+from icecore.timeseries import sample_blocks
+from icecore.timeseries.gps import clock_ns
+from icecore.timeseries.sample_times import Times, Uniform, sample_times
+from icecore.timeseries.stored_trend import Level, fresh
+from icecore.timeseries.window_sums import Sums, joined, reduce
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
 
-#: samples that are read at once
-_BLOCK = 1 << 22
 COLUMNS = ("min", "max", "mean", "rms")
+#: stored windows are used if there are at least as many as this part of the points asked for
+_FEW = 4
 
 
 @dataclass(frozen=True)
@@ -27,16 +31,21 @@ class Trend:
     Attributes:
         channel: the array's path.
         unit: of the samples.
-        t0: GPS nanoseconds of the first window's start.
-        window: samples of a window.
+        epoch: clock of the times: ``GPS``, or ``UTC`` (since 1970 without leap seconds, as CF counts).
+        t0: nanoseconds of the first window's start.
+        window: samples of a window; 0 where their number differs.
         step: seconds of a window.
         min, max, mean, rms: float64, shape ``(n,)``; NaN where a window has no sample. The rms is not about
             the mean.
         count: samples that exist and are not NaN, int64, shape ``(n,)``.
+        span: the stretch asked for, [start, stop) in nanoseconds.
+        source: ``samples``, or the stored windows that were read: ``60s``.
+        bytes_read: bytes of chunks that were read.
     """
 
     channel: str
     unit: str
+    epoch: str
     t0: int
     window: int
     step: float
@@ -45,73 +54,133 @@ class Trend:
     mean: np.ndarray
     rms: np.ndarray
     count: np.ndarray
+    span: tuple[int, int]
+    source: str
+    bytes_read: int
 
     @property
     def times(self) -> np.ndarray:
-        """GPS seconds of the windows' starts, float64."""
+        """Seconds of the windows' starts, float64."""
         return self.t0 / NS + np.arange(len(self.count)) * self.step
+
+    @property
+    def expanded(self) -> tuple[float, float]:
+        """Seconds by which the windows begin before the stretch and end after it."""
+        stop = self.t0 / NS + len(self) * self.step
+        return max(self.span[0] - self.t0, 0) / NS, max(stop - self.span[1] / NS, 0.0)
 
     def __len__(self) -> int:
         return len(self.count)
 
     def __repr__(self) -> str:
-        return (
-            f"<icecore.Trend {self.channel}: {len(self)} windows of {self.step:g} s from {self.t0 / NS:.9f}>"
-        )
+        start = f"{self.epoch} {self.t0 / NS:.9f}"
+        return f"<icecore.Trend {self.channel}: {len(self)} windows of {self.step:g} s from {start}>"
 
 
 def trend(array: Array, start: Any = None, stop: Any = None, points: int = 2000) -> Trend:
-    """Reduce a stretch of an array to at most ``points`` windows; one sample each where there are fewer.
+    """Reduce a stretch of an array to at most ``points`` windows.
+
+    Stored windows (`icecore.timeseries.write_trends`) are read where they are fine enough, else the samples;
+    one sample a window where there are fewer samples than points.
 
     Args:
-        array: real numbers with a time axis.
+        array: real numbers in one dimension, with a time axis.
         start: GPS seconds or UTC; the array's start if omitted.
         stop: not included; the array's end if omitted.
-        points: windows at most. Windows are whole: the answer's span may be longer than the stretch by part
-            of one.
+        points: windows at most. Windows are whole: ``expanded`` tells how far they reach beyond the stretch.
 
     Raises:
-        Error: ``unsupported`` without a time axis; ``dtype`` for complex numbers; ``invalid``.
+        Error: ``unsupported`` without a time axis or with several axes; ``dtype`` for complex numbers;
+            ``invalid``.
     """
     if points < 1:
         raise errors.make("invalid", f"points: at least 1 is needed (got {points})")
-    if array.dtype.kind not in "iuf":
-        raise errors.make("dtype", f"{array.path}: trends need real numbers (got {array.dtype})")
-    axis = axis_of(array)
-    first = 0 if start is None else indexes(axis, start, start)[0]
-    last = array.shape[0] if stop is None else indexes(axis, stop, stop)[0]
+    sample_blocks.check(array)
+    times = sample_times(array)
+    low, high = times.span
+    low = low if start is None else clock_ns(start, times.epoch)
+    high = high if stop is None else clock_ns(stop, times.epoch)
+    if high <= low:
+        raise errors.make("invalid", f"{array.path}: the stretch has no samples", "give the start first")
+    level = _choose(fresh(array), high - low, points)
+    if level is not None:
+        return _stored(array, level, times.epoch, (low, high), points)
+    return _from_samples(array, times, (low, high), points)
+
+
+def _choose(levels: list[Level], span: int, points: int) -> Level | None:
+    """The coarsest level with as many windows as points, else the finest if it has not many less."""
+    enough = [level for level in levels if span >= points * level.length]
+    if enough:
+        return enough[-1]
+    return next((level for level in levels[:1] if _FEW * span >= points * level.length), None)
+
+
+def _stored(array: Array, level: Level, epoch: str, span: tuple[int, int], points: int) -> Trend:
+    first, last = span[0] // level.length, -(-span[1] // level.length)
+    group = max(ceil((last - first) / points), 1)
+    count = ceil((last - first) / group)
+    last = first + count * group
+    bytes_read = array.repo.plan(level.items(first, last)).bytes_fetched
+    found = level.sums(array.repo, first, last)
+    columns = _columns(replace(found, number=found.number - first).merged(group), 0, count)
+    unit, step = str(array.attrs.get("units", "")), group * level.seconds
+    source = f"{level.seconds}s"
+    start = first * level.length
+    return Trend(array.path, unit, epoch, start, 0, float(step), *columns, span, source, bytes_read)
+
+
+def _from_samples(array: Array, times: Times, span: tuple[int, int], points: int) -> Trend:
+    if isinstance(times, Uniform):
+        return _of_axis(array, times, span, points)
+    length = max(ceil((span[1] - span[0]) / points), 1)
+    first, last = times.first_at(span[0]), times.first_at(span[1])
+    fetched = _to_fetch(array, times, first, last)
+    shifted = times.since(span[0])
+    parts = list(sample_blocks.sums(array, shifted, first, last, length))
+    columns = _columns(joined(parts).merged(), 0, ceil((span[1] - span[0]) / length))
+    unit, step = str(array.attrs.get("units", "")), length / NS
+    return Trend(array.path, unit, times.epoch, span[0], 0, step, *columns, span, "samples", fetched)
+
+
+def _of_axis(array: Array, times: Uniform, span: tuple[int, int], points: int) -> Trend:
+    """Windows of a number of samples."""
+    axis = times.axis
+    first, last = (axis.index_before(time) for time in span)
     if last <= first:
         raise errors.make("invalid", f"{array.path}: the stretch has no samples", "give the start first")
     window = max(ceil((last - first) / points), 1)
     count = ceil((last - first) / window)
-    parts = [_windows(array, axis, *block, window) for block in _blocks(first, count, window)]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    unit = str(array.attrs.get("units", ""))
-    return Trend(array.path, unit, axis.time(first), window, float(window * axis.step), *columns)
+    low, high = max(first, 0), min(first + count * window, times.count)
+    fetched, parts = _to_fetch(array, times, low, high), []
+    for begin, end in sample_blocks.blocks(array, times, low, high):
+        numbers = np.arange((begin - first) // window, (end - 1 - first) // window + 1)
+        starts = np.maximum(numbers * window + first - begin, 0)
+        parts.append(reduce(sample_blocks.samples(array, times, begin, end), numbers, starts))
+    columns = _columns(joined(parts).merged(), 0, count)
+    unit, step, t0 = str(array.attrs.get("units", "")), float(window * axis.step), axis.time(first)
+    return Trend(array.path, unit, times.epoch, t0, window, step, *columns, span, "samples", fetched)
 
 
-def _blocks(first: int, count: int, window: int) -> list[tuple[int, int]]:
-    """Starts and numbers of windows that are read together."""
-    each = max(_BLOCK // window, 1)
-    return [(first + low * window, min(each, count - low)) for low in range(0, count, each)]
+def _to_fetch(array: Array, times: Times, first: int, last: int) -> int:
+    """Bytes of chunks that reading samples will fetch."""
+    parts = sample_blocks.blocks(array, times, first, last)
+    return sum(array.plan(slice(low, high)).bytes_fetched for low, high in parts)
 
 
-def _windows(array: Array, axis: TimeAxis, start: int, count: int, window: int) -> tuple[np.ndarray, ...]:
-    """min, max, mean, rms and count of ``count`` windows from sample ``start``."""
-    samples = np.full(count * window, np.nan)
-    low, high = max(start, 0), min(start + count * window, array.shape[0])
-    for begin, end in axis.segments:
-        one, two = max(axis.index(begin), low), min(axis.index(end), high)
-        if one < two:
-            samples[one - start : two - start] = array[one:two]
-    values = samples.reshape(count, window)
-    there = ~np.isnan(values)
-    number = there.sum(axis=1)
-    zero = np.where(there, values, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        mean = zero.sum(axis=1) / number
-        rms = np.sqrt((zero * zero).sum(axis=1) / number)
-    least = np.where(there, values, np.inf).min(axis=1)
-    most = np.where(there, values, -np.inf).max(axis=1)
-    none = number == 0
-    return np.where(none, np.nan, least), np.where(none, np.nan, most), mean, rms, number.astype("i8")
+def _columns(
+    found: Sums, first: int, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """min, max, mean, rms and count of the windows [first, last), with those that have no samples."""
+    place = found.number - first
+    columns = [np.full(last - first, np.nan) for _ in COLUMNS]
+    count = np.zeros(last - first, "i8")
+    count[place] = found.count
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean, rms = found.total / found.count, np.sqrt(found.squares / found.count)
+    none = found.count == 0
+    ends = np.where(none, np.nan, found.low), np.where(none, np.nan, found.high)
+    for column, values in zip(columns, (*ends, mean, rms), strict=True):
+        column[place] = values
+    low, high, means, squares = columns
+    return low, high, means, squares, count

@@ -6,7 +6,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.filesystem.atomic_output import landing
-from icecore.repository.time_axis import NS
+from icecore.repository.time_axis import GPS, NS
 from icecore.timeseries.trend import Trend
 
 
@@ -22,7 +22,14 @@ def write(found: Trend, path: str) -> None:
     elif suffix == "csv":
         table = np.column_stack([found.times, found.min, found.max, found.mean, found.rms, found.count])
         with landing(path) as place:
-            np.savetxt(place, table, "%.17g", ",", header="gps,min,max,mean,rms,count", comments="")
+            np.savetxt(
+                place,
+                table,
+                "%.17g",
+                ",",
+                header=f"{found.epoch.lower()},min,max,mean,rms,count",
+                comments="",
+            )
     else:
         raise errors.make("unsupported", f"can't write a trend to {path}", "name it something.png or .csv")
 
@@ -33,11 +40,17 @@ def draw(found: Trend, path: str) -> None:
 
     figure, axes = canvas(found.channel)
     since = np.arange(len(found)) * found.step
-    if found.window > 1:
+    if found.window != 1:
         axes.fill_between(since, found.min, found.max, alpha=0.35, linewidth=0, label="min to max")
-    axes.plot(since, found.mean, linewidth=0.8, label="mean" if found.window > 1 else "samples")
-    axes.set_xlabel(f"seconds since GPS {found.t0 / NS:.9f}")
+    axes.plot(since, found.mean, linewidth=0.8, label="mean" if found.window != 1 else "samples")
+    axes.set_xlabel(f"seconds since {_start(found)}")
     axes.set_ylabel(found.unit or "value")
     axes.legend(loc="upper right")
     with landing(path) as place:
         figure.savefig(place, format="png")
+
+
+def _start(found: Trend) -> str:
+    if found.epoch == GPS:
+        return f"GPS {found.t0 / NS:.9f}"
+    return f"{np.datetime64(found.t0, 'ns')} UTC"

@@ -13,6 +13,7 @@ from icecore.display import text
 from icecore.repository import address
 from icecore.repository.nodes import SUMMARY
 from icecore.repository.typed_attributes import dump
+from icecore.repository.upper_rooms import provider
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.commit_history import CommitHistory
 from icecore.writing.commit_schedule import Rounds
@@ -44,6 +45,8 @@ class OpenWriter:
         self._turn = RLock()
         self._native = repo._native.writer(branch, self._shares.queue)
         self._arrays: dict[str, ArrayWriter] = {}
+        #: array → first row that changed since its trends were written
+        self._changed: dict[str, int] = {}
         self._rounds = Rounds(commit_every, commit_seconds)
         self._commit_every = commit_every
         self._history = CommitHistory(repo, self._native)
@@ -79,6 +82,7 @@ class OpenWriter:
             array.shorten(is_last)
         for array in self._arrays.values():
             array.finish()
+        self._renew_trends()
         before = self._native.base()
         try:
             self.snapshot_id = self._native.commit(said)
@@ -93,6 +97,20 @@ class OpenWriter:
             self._history.committed(before, self.snapshot_id)
         self._rounds.committed()
         return self.snapshot_id
+
+    def _renew_trends(self) -> None:
+        """Keep stored trends right where their arrays have changed."""
+        changed = self._touched()
+        if changed and self._native.exists(f"/{SUMMARY}"):
+            provider("renew_trends")(self, changed)
+            self._native.touched()  # the trends themselves
+        self._changed = {}
+
+    def _touched(self) -> dict[str, int]:
+        """Array → first row that changed; the caller may remove arrays whose trends it has written."""
+        for path, row in self._native.touched().items():
+            self._changed[path] = min(row, self._changed.get(path, row))
+        return self._changed
 
     def _close(self) -> None:
         self._closed = True

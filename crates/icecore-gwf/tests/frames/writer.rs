@@ -219,7 +219,7 @@ impl Writer {
     /// The FrVect structure of a channel.
     pub fn vect(self, channel: &Channel, instance: u32) -> Vec<u8> {
         let little = self.order == ByteOrder::Little;
-        let data = compressed(&channel.data, channel.dtype.word(), channel.compress, self.order);
+        let data = compressed(&channel.data, channel.dtype, channel.compress, self.order);
         let count = channel.data.len() / channel.dtype.size();
         let mut body = Out::default();
         self.string(&mut body, &channel.name);
@@ -306,7 +306,8 @@ fn code(dtype: VectType) -> u16 {
     (0..16).find(|code| VectType::parse(*code).ok() == Some(dtype)).unwrap()
 }
 
-fn compressed(native: &[u8], word: usize, compress: u16, order: ByteOrder) -> Vec<u8> {
+fn compressed(native: &[u8], dtype: VectType, compress: u16, order: ByteOrder) -> Vec<u8> {
+    let word = dtype.word();
     let swap = (order == ByteOrder::Big) != cfg!(target_endian = "big");
     let ordered = |bytes: &[u8]| -> Vec<u8> {
         let mut bytes = bytes.to_vec();
@@ -319,8 +320,15 @@ fn compressed(native: &[u8], word: usize, compress: u16, order: ByteOrder) -> Ve
         0 => ordered(native),
         GZIP => zlib(&ordered(native)),
         DIFFERENCES => zlib(&ordered(&differences(native, word))),
+        _ if dtype.size() > word => ordered(&suppressed(&split(native, word), word)),
         _ => ordered(&suppressed(native, word)),
     }
+}
+
+/// All real parts, then all imaginary parts.
+fn split(native: &[u8], word: usize) -> Vec<u8> {
+    let part = |skip: usize| native.chunks(word).skip(skip).step_by(2).flatten().copied();
+    part(0).chain(part(1)).collect()
 }
 
 fn zlib(bytes: &[u8]) -> Vec<u8> {

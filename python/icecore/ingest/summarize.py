@@ -1,0 +1,35 @@
+"""Summaries of arrays that were linked: trends of time series, zones of other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from icecore.repository.time_axis import KEY
+from icecore.tables.summaries.write import write_for
+from icecore.timeseries import write_trends
+from icecore.timeseries.trend_windows import parse_windows
+
+if TYPE_CHECKING:
+    from icecore.ingest.options import IngestOptions
+    from icecore.ingest.placement import Step
+    from icecore.writing.writer import Writer
+
+
+def summarize(writer: Writer, steps: Sequence[Step], options: IngestOptions, packed: bool = False) -> None:
+    """Write the summaries that ``options`` ask for.
+
+    Args:
+        writer: has the arrays.
+        steps: the arrays.
+        options: ``summaries`` and ``windows``.
+        packed: channels get trends without being asked, where these are short compared with the samples.
+    """
+    windows = parse_windows(options.windows)
+    if not packed and options.summaries:
+        write_for(writer, [step.path for step in steps if KEY not in step.entry.attrs])
+    if windows == () or not (options.summaries or windows or packed):
+        return
+    every = options.summaries or windows is not None
+    paths = [step.path for step in steps if every or KEY in step.entry.attrs]
+    write_trends.write(writer, paths, windows, every)

@@ -1,0 +1,218 @@
+"""Join the time series of several files (GWOSC strain and masks): each becomes one array on one time axis."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.time_axis import KEY, NS, TimeAxis
+from icecore.repository.zarr_dtypes import fill_json
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, Region, damage
+from icecore.sources.mapping.stitched_array import decodes_alike
+
+
+@dataclass(frozen=True)
+class Part:
+    """The series of one file, and the index of its first sample in the joined array."""
+
+    index: int
+    source: str
+    entry: ArrayEntry
+
+    @property
+    def stop(self) -> int:
+        """Index behind its last sample."""
+        return self.index + self.entry.shape[0]
+
+
+@dataclass
+class Series:
+    """Parts with one dtype, rate and set of flags, in order of time."""
+
+    axis: TimeAxis
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def first(self) -> ArrayEntry:
+        """The earliest part's entry."""
+        return self.parts[0].entry
+
+    def fits(self, entry: ArrayEntry, axis: TimeAxis) -> bool:
+        """Whether an entry goes on where this series is, on its samples."""
+        same = _kind(entry) == _kind(self.first) and axis.step == self.axis.step
+        return same and abs(self.axis.time(self.axis.index(axis.t0)) - axis.t0) <= 1
+
+
+@dataclass(frozen=True)
+class SeriesReader:
+    """Reads regions of a joined series; can be pickled."""
+
+    parts: tuple[Part, ...]
+    fill: Any
+
+    def __call__(self, region: Region) -> np.ndarray:
+        """The samples of ``region`` (one slice), gaps filled."""
+        low, high = region[0].start, region[0].stop
+        out = np.full(high - low, self.fill, self.parts[0].entry.dtype)
+        for part in self.parts:
+            first, last = max(part.index, low), min(part.stop, high)
+            if first < last and part.entry.read is not None:
+                inside = slice(first - part.index, last - part.index)
+                out[first - low : last - low] = part.entry.read((inside,))
+        return out
+
+
+def has_series(arrays: ArrayMap) -> bool:
+    """Whether a source has arrays with a time axis."""
+    return any(KEY in entry.attrs for entry in arrays.arrays.values())
+
+
+def join(maps: Sequence[ArrayMap], name: str) -> ArrayMap:
+    """Join the series of sources in time; other arrays are those of the first source.
+
+    A part with another dtype, rate or flags begins an array of its own (``PATH.GPS``); of parts that overlap
+    the earlier is kept.
+    """
+    result = ArrayMap(name, groups=dict(maps[0].groups))
+    result.dropped = [note for each in maps for note in each.dropped]
+    result.failed = [error for each in maps for error in each.failed]
+    found: dict[str, list[tuple[str, ArrayEntry]]] = defaultdict(list)
+    for each in maps:
+        for path, entry in each.arrays.items():
+            if KEY in entry.attrs:
+                found[path].append((each.source, entry))
+            elif path not in result.arrays:
+                result.add(entry)
+    for path, entries in found.items():
+        missing = len(maps) - len({source for source, _ in entries})
+        if missing:
+            result.dropped.append(Note(path, "missing", f"missing in {missing} of {len(maps)} files"))
+        for i, series in enumerate(_series(path, entries, result)):
+            place = path if i == 0 else f"{path}.{series.axis.t0 // NS}"
+            if i:
+                result.dropped.append(Note(place, "changed", "the type, sampling or flags changed"))
+            if place in result.arrays:
+                result.failed.append(damage(f"{series.parts[0].source}: another array has the path {place}"))
+                continue
+            result.add(_joined(place, series, result))
+    return result
+
+
+def _kind(entry: ArrayEntry) -> tuple[Any, ...]:
+    attrs = entry.attrs
+    return entry.dtype, str(attrs.get("flag_masks")), attrs.get("flag_meanings"), attrs.get("units")
+
+
+def _axis(entry: ArrayEntry) -> TimeAxis:
+    axis = TimeAxis.of(entry.attrs)
+    assert axis is not None  # as the caller asked for KEY
+    return axis
+
+
+def _series(path: str, entries: Sequence[tuple[str, ArrayEntry]], result: ArrayMap) -> list[Series]:
+    found: list[Series] = []
+    for source, entry in sorted(entries, key=lambda item: _axis(item[1]).t0):
+        axis = _axis(entry)
+        series = next((each for each in reversed(found) if each.fits(entry, axis)), None)
+        if series is None:
+            series = Series(axis)
+            found.append(series)
+        index = series.axis.index(axis.t0)
+        shared = series.parts[-1].stop - index if series.parts else 0
+        if shared > 0:
+            lost, same = entry.shape[0] - shared, min(shared, entry.shape[0])
+            said = f"{source}: {same} samples from GPS {axis.t0 / NS:.9f} are there already"
+            said += f"; the file's {lost} others are left out" if lost > 0 else ""
+            result.dropped.append(Note(path, "overlap", said))
+        elif entry.shape[0]:
+            series.parts.append(Part(index, source, entry))
+    return [series for series in found if series.parts]
+
+
+def _joined(place: str, series: Series, result: ArrayMap) -> ArrayEntry:
+    first, segments = series.first, list[tuple[int, int]]()
+    for part in series.parts:
+        start, stop = series.axis.time(part.index), series.axis.time(part.stop)
+        joins = bool(segments) and segments[-1][1] == start
+        segments[-1:] = [(segments[-1][0], stop)] if joins else [*segments[-1:], (start, stop)]
+    if len(segments) > 1:
+        result.dropped.append(Note(place, "gaps", f"{len(segments) - 1} gaps"))
+    axis = replace(series.axis, segments=tuple(segments))
+    fill = np.nan if first.dtype.kind == "f" else 0
+    links = _links(series.parts)
+    return replace(
+        first,
+        path=place,
+        shape=(series.parts[-1].stop,),
+        dims=("time",),
+        fill_value=fill_json(fill, first.dtype),
+        attrs={**first.attrs, KEY: axis.attribute()},
+        links=links,
+        native={},
+        read=SeriesReader(tuple(series.parts), fill),
+        held=None,
+        check=_Checks(tuple(series.parts)),
+        unlimited=(0,),
+        note=first.note if links is not None else "its files' chunks don't lie on one grid",
+    )
+
+
+@dataclass(frozen=True)
+class _Checks:
+    parts: tuple[Part, ...]
+
+    def __call__(self) -> None:
+        for part in self.parts:
+            part.entry.check()
+
+
+def _links(parts: Sequence[Part]) -> Links | None:
+    """The references of all parts, where their chunks lie on one regular grid and all are there."""
+    chunk, codecs = parts[0].entry.chunks, parts[0].entry.codecs
+    if not isinstance(chunk, tuple):
+        return None
+    for part in parts:
+        entry, is_last = part.entry, part is parts[-1]
+        whole = part.index % chunk[0] == 0 and (is_last or entry.shape[0] % chunk[0] == 0)
+        if entry.chunks != chunk or not whole or not decodes_alike(entry.codecs, codecs):
+            return None
+        if entry.links is None or len(entry.links) != entry.grid[0]:
+            return None
+    every = [(part.entry.links, part.index // chunk[0]) for part in parts]
+    links = [(each, first) for each, first in every if each is not None]
+    files = np.cumsum([0, *(len(each.urls) for each, _ in links)])
+    return Links(
+        [url for each, _ in links for url in each.urls],
+        np.concatenate([each.sizes for each, _ in links]),
+        np.concatenate([each.mtimes_ns for each, _ in links]),
+        [etag for each, _ in links for etag in each.etags],
+        np.concatenate([each.url_ids + np.uint32(n) for (each, _), n in zip(links, files[:-1], strict=True)]),
+        np.concatenate([each.chunks + np.uint64(first) for each, first in links]),
+        np.concatenate([each.offsets for each, _ in links]),
+        np.concatenate([each.lengths for each, _ in links]),
+    )
+
+
+def by_detector(maps: Sequence[ArrayMap]) -> list[list[int]]:
+    """Numbers of the sources that belong together: those of one detector (``meta/Detector``)."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for i, each in enumerate(maps):
+        found[_detector(each)].append(i)
+    return list(found.values())
+
+
+def _detector(arrays: ArrayMap) -> str:
+    entry = next((e for path, e in arrays.arrays.items() if path.endswith("/Detector")), None)
+    if entry is None or entry.read is None or entry.shape:
+        return ""
+    try:
+        value = entry.read(())
+    except errors.Error:
+        return ""  # reading the array itself reports what is wrong
+    item = np.asarray(value).item()
+    return item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)

@@ -1,0 +1,136 @@
+"""Valid samples: bits of mask channels named by CF's ``flag_meanings``, and ``dataValid`` of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.cf_coordinates import names
+from icecore.repository.time_axis import KEY, TimeAxis
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+
+#: a name of a flag, several, or ``PATH:NAME``
+Valid = str | Sequence[str]
+#: name of the validity that frames themselves state
+DATA_VALID = "dataValid"
+#: mask samples that are read at once
+_BLOCK = 1 << 22
+Runs = list[tuple[int, int]]
+
+
+def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
+    """The parts of samples [first, last) of ``array`` that are valid.
+
+    Args:
+        array: a time series.
+        axis: its time axis.
+        runs: ranges of its samples.
+        valid: flags that have to be set: ``"DATA"``, ``["DATA", "CBC_CAT1"]`` or ``"/H1/DQMASK:DATA"``. A
+            name is looked up in ``flag_meanings`` of the array's ``ancillary_variables``, then of the arrays
+            of its group, then of those nearest to it. ``dataValid`` names the validity
+            that frames state, which always counts.
+
+    Raises:
+        Error: ``not-found`` for a name that no mask has; ``invalid`` where several masks have it.
+    """
+    wanted = [valid] if isinstance(valid, str) else list(valid)
+    found = _without(runs, axis, array.attrs.get("data_valid"))
+    for name in wanted:
+        if name != DATA_VALID:
+            mask, word = _mask(array, name)
+            found = [run for part in found for run in _set_in(mask, word, axis, part)]
+    return found
+
+
+def _without(runs: Runs, axis: TimeAxis, stated: object) -> Runs:
+    """The parts outside the spans (start, stop, value) that frames call invalid."""
+    spans = stated if isinstance(stated, list) else []
+    for start, stop, _ in spans:
+        low, high = axis.first_at(start), axis.first_at(stop)
+        runs = [
+            part
+            for first, last in runs
+            for part in ((first, min(last, low)), (max(first, high), last))
+            if part[0] < part[1]
+        ]
+    return runs
+
+
+def _mask(array: Array, name: str) -> tuple[Array, str]:
+    """The mask that has the flag ``name``."""
+    path, _, word = name.rpartition(":")
+    if path:
+        mask = array.repo._array(path)
+        if word not in _meanings(mask):
+            has = ", ".join(_meanings(mask)) or "none"
+            raise errors.make("not-found", f"{mask.path} has no flag {word}", f"it has: {has}")
+        return mask, word
+    beside = [
+        array.repo.get(f"{array._node.parent}/{each}") for each in names(array.attrs, "ancillary_variables")
+    ]
+    every = [each for each in array.repo.arrays.values() if word in _meanings(each)]
+    named = [each for each in every if any(each.path == getattr(other, "path", "") for other in beside)]
+    nearest = max((_shared(array, each) for each in every), default=0)
+    found = named or [each for each in every if _shared(array, each) == nearest]
+    if not found:
+        hint = f"see flag_meanings: icecore info {quote(array.repo.url)} MASK"
+        raise errors.make("not-found", f"{array.path}: no mask has the flag {word}", hint)
+    if len(found) > 1:
+        paths = " and ".join(each.path for each in found[:3])
+        raise errors.make("invalid", f"{paths} have the flag {word}", f"name one: {found[0].path}:{word}")
+    return found[0], word
+
+
+def _shared(one: Array, other: Array) -> int:
+    """Groups above both."""
+    pairs = zip(one.path.split("/")[:-1], other.path.split("/")[:-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _meanings(array: Array) -> list[str]:
+    attrs = array._node.attrs
+    said = attrs.get("flag_meanings")
+    return said.split() if isinstance(said, str) and KEY in attrs else []
+
+
+def _set_in(mask: Array, word: str, axis: TimeAxis, run: tuple[int, int]) -> Runs:
+    """The parts of a run of samples in which the flag is set; a mask's sample is true until the next."""
+    own = TimeAxis.of(mask.attrs)
+    assert own is not None  # as _meanings asks for one
+    low, high = own.index_before(axis.time(run[0])), own.first_at(axis.time(run[1] - 1) + 1)
+    found: Runs = []
+    for begin, end in _there(own, max(low, 0), min(high, mask.shape[0])):
+        for at in range(begin, end, _BLOCK):
+            stop = min(at + _BLOCK, end)
+            edges = np.diff(_is_set(mask, word, mask[at:stop]).astype("i1"), prepend=0, append=0)
+            for first, last in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+                part = axis.first_at(own.time(at + int(first))), axis.first_at(own.time(at + int(last)))
+                part = max(part[0], run[0]), min(part[1], run[1])
+                if found and found[-1][1] == part[0]:
+                    found[-1] = (found[-1][0], part[1])
+                elif part[0] < part[1]:
+                    found.append(part)
+    return found
+
+
+def _there(axis: TimeAxis, low: int, high: int) -> Runs:
+    every = ((max(axis.index(a), low), min(axis.index(b), high)) for a, b in axis.segments)
+    return [(first, last) for first, last in every if first < last]
+
+
+def _is_set(mask: Array, word: str, values: np.ndarray) -> np.ndarray:
+    """Whether a flag is set (CF 1.12, 3.5: ``flag_masks``, ``flag_values``, or both)."""
+    attrs, at = mask.attrs, _meanings(mask).index(word)
+    bits, values_of = attrs.get("flag_masks"), attrs.get("flag_values")
+    if bits is None and values_of is None:
+        raise errors.make("format", f"{mask.path} has flag_meanings without flag_masks", "name another mask")
+    masked = values & values.dtype.type(bits[at]) if bits is not None else values
+    wanted = values_of[at] if values_of is not None else bits[at]
+    return masked == values.dtype.type(wanted)

@@ -1,0 +1,183 @@
+"""Times of an array's samples: from ``icecore_time``, or from the CF coordinate of its first axis."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.repository.cf_coordinates import along
+from icecore.repository.time_axis import NS, UTC, TimeAxis
+from icecore.sources.mapping.time_units import conversion
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+
+#: calendars whose dates are those of UTC
+_CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
+_SINCE = "seconds since 1970-01-01"
+_MICRO = 1_000_000
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Samples on a :class:`TimeAxis`; those outside its segments don't count."""
+
+    axis: TimeAxis
+    count: int
+
+    @property
+    def epoch(self) -> str:
+        """Clock of the times."""
+        return self.axis.epoch
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Start of the first sample, end of the last (nanoseconds)."""
+        return self.axis.t0, self.axis.time(self.count)
+
+    def time(self, index: int) -> int:
+        """Nanoseconds of a sample."""
+        return self.axis.time(index)
+
+    def first_at(self, time: int) -> int:
+        """The first sample at or after ``time``, within the array."""
+        return min(max(self.axis.first_at(time), 0), self.count)
+
+    def windows(self, first: int, last: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the windows (``length`` nanoseconds each, counted from the epoch) of the samples
+        [first, last), and the first sample of each, relative to ``first``.
+        """
+        low, high = self.axis.time(first) // length, self.axis.time(last - 1) // length
+        numbers = range(low + 1, high + 1)
+        edges = [0, *(self.axis.first_at(number * length) - first for number in numbers)]
+        starts = np.array(edges, "i8")
+        has = np.diff(starts, append=last - first) > 0  # windows shorter than a step may be empty
+        return np.arange(low, high + 1)[has], starts[has]
+
+    def runs(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The parts of [first, last) that have samples."""
+        spans = self.axis.segments
+        at = max(bisect_right(spans, self.axis.time(first), key=lambda span: span[0]) - 1, 0)
+        found = []
+        for begin, end in spans[at:]:
+            low, high = max(self.axis.index(begin), first), min(self.axis.index(end), last)
+            if self.axis.index(begin) >= last:
+                break
+            if low < high:
+                found.append((low, high))
+        return found
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Samples at ascending ``times`` (int64 nanoseconds, UTC)."""
+
+    times: np.ndarray
+    epoch: str = UTC
+
+    @property
+    def count(self) -> int:
+        """Number of samples."""
+        return len(self.times)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Time of the first sample, and one nanosecond after the last."""
+        return (int(self.times[0]), int(self.times[-1]) + 1) if self.count else (0, 0)
+
+    def time(self, index: int) -> int:
+        """Nanoseconds of a sample."""
+        return int(self.times[index])
+
+    def first_at(self, time: int) -> int:
+        """The first sample at or after ``time``."""
+        return int(np.searchsorted(self.times, time, "left"))
+
+    def since(self, start: int) -> Listed:
+        """The same times, counted from ``start``."""
+        return Listed(self.times - start, self.epoch)
+
+    def windows(self, first: int, last: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """As :meth:`Uniform.windows`."""
+        numbers = self.times[first:last] // length
+        starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+        return numbers[starts], starts
+
+    def runs(self, first: int, last: int) -> list[tuple[int, int]]:
+        """As :meth:`Uniform.runs`."""
+        return [(first, last)] if first < last else []
+
+
+Times = Uniform | Listed
+
+
+def sample_times(array: Array) -> Times:
+    """Times of the samples along the first axis.
+
+    Raises:
+        Error: ``unsupported`` for an array without a time axis, or whose times descend or have a calendar
+            that is not UTC's.
+    """
+    axis = TimeAxis.of(array.attrs)
+    if axis is not None:
+        return Uniform(axis, array.shape[0])
+    coordinate = along(array, 0) if array.ndim else None
+    if coordinate is None or not is_time(coordinate):
+        hint = "channels of frame files and arrays with a CF time coordinate have one; index others by number"
+        raise errors.make("unsupported", f"{array.path} has no time axis", hint)
+    times = _nanoseconds(coordinate)
+    steps = np.diff(times)
+    if (steps <= 0).any():
+        message = f"{coordinate.path}: times must ascend to be searched"
+        raise errors.make("unsupported", message, "select by index, or sort the samples")
+    if len(steps) and (steps == steps[0]).all():
+        return _uniform(times, int(steps[0]))
+    return Listed(times)
+
+
+def _uniform(times: np.ndarray, step: int) -> Uniform:
+    start, count = int(times[0]), len(times)
+    axis = TimeAxis(start, Fraction(step, NS), ((start, start + count * step),), UTC)
+    return Uniform(axis, count)
+
+
+def is_time(coordinate: Array) -> bool:
+    """Whether a coordinate holds times: of a NumPy time type, or with CF units."""
+    return coordinate.dtype.kind == "M" or " since " in str(coordinate.attrs.get("units", ""))
+
+
+def _nanoseconds(coordinate: Array) -> np.ndarray:
+    values = coordinate.read()
+    if values.dtype.kind == "M":
+        return values.astype("M8[ns]").astype("i8")
+    attrs = coordinate.attrs
+    calendar = str(attrs.get("calendar", "standard")).lower()
+    units = str(attrs.get("units"))
+    exact = conversion(units, _SINCE, calendar) if calendar in _CALENDARS else None
+    if exact is None:
+        message = f"{coordinate.path}: times in {units!r}, calendar {calendar}, are not UTC"
+        raise errors.make("unsupported", message, "select by index, or through xarray")
+    if not np.isfinite(values).all():
+        raise errors.make("unsupported", f"{coordinate.path} has missing times", "select by index")
+    return _scaled(values, exact.factor, exact.shift, coordinate.path)
+
+
+def _scaled(values: np.ndarray, factor: Fraction, shift: Fraction, path: str) -> np.ndarray:
+    """``values * factor + shift`` seconds in nanoseconds; float times to the microsecond, which is what days
+    in float64 hold.
+    """
+    per: Any = factor * NS
+    if values.dtype.kind in "iu" and per.denominator == 1:
+        wide, times = values.astype("i8"), int(per)
+    else:
+        wide, times = np.rint(values.astype("f8") * float(factor * _MICRO)), 1000
+    offset, most = round(shift * NS), 1 << 63
+    if len(wide) and max(abs(int(wide.min())), abs(int(wide.max()))) * times + abs(offset) >= most:
+        message = f"{path}: times before 1678 or after 2262 don't fit nanoseconds"
+        raise errors.make("unsupported", message, "select by index, or through xarray")
+    return wide.astype("i8") * times + offset

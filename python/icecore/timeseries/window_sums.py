@@ -1,0 +1,99 @@
+"""Reduce samples to windows: count, sums, minimum, maximum; combine windows to longer ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Windows that have at least one sample or not, by ascending ``number``.
+
+    Attributes:
+        number: of the window, counted from the epoch, int64.
+        count: samples that exist and are not NaN, int64.
+        total: their sum, float64.
+        squares: the sum of their squares, float64.
+        low: their minimum, float64; +inf without samples.
+        high: their maximum, float64; -inf without samples.
+    """
+
+    number: np.ndarray
+    count: np.ndarray
+    total: np.ndarray
+    squares: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """All columns in the order of the fields."""
+        return self.number, self.count, self.total, self.squares, self.low, self.high
+
+    def part(self, which: slice) -> Sums:
+        """Some of the windows."""
+        return Sums(*(column[which] for column in self.columns))
+
+    def merged(self, length: int = 1) -> Sums:
+        """Windows ``length`` times as long; windows of one number become one."""
+        if not len(self):
+            return self
+        number = self.number // length
+        starts = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+        return Sums(
+            number[starts],
+            np.add.reduceat(self.count, starts),
+            np.add.reduceat(self.total, starts),
+            np.add.reduceat(self.squares, starts),
+            np.minimum.reduceat(self.low, starts),
+            np.maximum.reduceat(self.high, starts),
+        )
+
+
+def joined(parts: list[Sums]) -> Sums:
+    """Windows of several parts, one behind the other."""
+    columns = [part.columns for part in parts]
+    if not columns:
+        return Sums(*(np.empty(0, dtype) for dtype in ("i8", "i8", "f8", "f8", "f8", "f8")))
+    return Sums(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def reduce(values: np.ndarray, numbers: np.ndarray, starts: np.ndarray) -> Sums:
+    """Reduce samples to windows.
+
+    Args:
+        values: real samples, shape (n,); NaN doesn't count.
+        numbers: of the windows, ascending.
+        starts: the first sample of each window; the first is 0.
+    """
+    length = len(values) // len(starts)
+    if length * len(starts) == len(values) and (np.diff(starts) == length).all():
+        rows = values.reshape(len(starts), length)
+        low, high = rows.min(axis=1), rows.max(axis=1)
+        if low.dtype.kind != "f" or not np.isnan(low).any():
+            wide = rows.astype("f8", copy=False)
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares = np.einsum("ij,ij->i", wide, wide)
+                total = wide.sum(axis=1)
+            count = np.full(len(starts), length, "i8")
+            return Sums(numbers, count, total, squares, low.astype("f8"), high.astype("f8"))
+    return _masked(values.astype("f8"), numbers, starts)
+
+
+def _masked(values: np.ndarray, numbers: np.ndarray, starts: np.ndarray) -> Sums:
+    there = ~np.isnan(values)
+    zero = np.where(there, values, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Sums(
+            numbers,
+            np.add.reduceat(there, starts, dtype="i8"),
+            np.add.reduceat(zero, starts),
+            np.add.reduceat(zero * zero, starts),
+            np.minimum.reduceat(np.where(there, values, np.inf), starts),
+            np.maximum.reduceat(np.where(there, values, -np.inf), starts),
+        )
