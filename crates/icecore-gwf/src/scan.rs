@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use icecore_grid::Result;
+use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::channel;
 use crate::cursor::Cursor;
@@ -15,6 +15,31 @@ use crate::window::Window;
 
 /// Largest channel structure and frame header that is parsed.
 const MAX_STRUCTURE: u64 = 1 << 22;
+
+/// The structures of the specification, versions 4 to 8.
+const CLASSES: [&str; 21] = [
+    "FrAdcData",
+    "FrDetector",
+    "FrEndOfFile",
+    "FrEndOfFrame",
+    "FrEvent",
+    "FrHistory",
+    "FrMsg",
+    "FrProcData",
+    "FrRawData",
+    "FrSE",
+    "FrSH",
+    "FrSerData",
+    "FrSimData",
+    "FrSimEvent",
+    "FrStatData",
+    "FrSummary",
+    "FrTable",
+    "FrTOC",
+    "FrTrigData",
+    "FrVect",
+    "FrameH",
+];
 
 /// Walks all structures. What cannot be read is reported in `problems`; the scan ends at the first length that lies.
 pub(crate) fn scan<S: ReadAt + ?Sized>(
@@ -60,6 +85,12 @@ fn step<S: ReadAt + ?Sized>(
     let known = contents.classes.iter().find(|(id, _)| *id == head.class).map(|(_, name)| name.as_str());
     let wanted = match (head.class, known) {
         (1, _) => "FrSH",
+        (2, _) => return Ok((head.len, None)), // FrSE, an element of FrSH
+        (class, None) => {
+            contents.classes.push((class, String::new())); // reported once
+            let error = Error::new(ErrorKind::Format, format!("a structure of class {class}, which no FrSH declares"));
+            return Ok((head.len, Some(Problem::new(&error, "", at))));
+        }
         (_, Some(name @ ("FrameH" | "FrAdcData" | "FrProcData" | "FrSimData" | "FrEvent" | "FrSimEvent"))) => name,
         _ => return Ok((head.len, None)),
     };
@@ -75,7 +106,12 @@ fn note(class: &str, mut cursor: Cursor, at: u64, contents: &mut Contents, seen:
     match class {
         "FrSH" => {
             let name = cursor.string()?;
-            contents.classes.push((cursor.u16()?, name));
+            let class = cursor.u16()?;
+            let known = CLASSES.contains(&name.as_str());
+            contents.classes.push((class, name.clone()));
+            if !known {
+                return Err(Error::new(ErrorKind::Format, format!("FrSH declares class {class} as {name:?}")));
+            }
         }
         "FrameH" => contents.frames.push(frame(&mut cursor, at)?),
         "FrEvent" | "FrSimEvent" => {
