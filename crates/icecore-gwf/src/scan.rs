@@ -11,6 +11,7 @@ use crate::head::Head;
 use crate::problem::{Problem, corrupt};
 use crate::source::ReadAt;
 use crate::toc::{Contents, Entry, Frame, Kind, frame_times};
+use crate::vect::read_vect;
 use crate::window::Window;
 
 /// Largest channel structure and frame header that is parsed.
@@ -85,11 +86,16 @@ fn step<S: ReadAt + ?Sized>(
     let known = contents.classes.iter().find(|(id, _)| *id == head.class).map(|(_, name)| name.as_str());
     let wanted = match (head.class, known) {
         (1, _) => "FrSH",
-        (2, _) => return Ok((head.len, None)), // FrSE, an element of FrSH
+        (2, _) => "FrSE",
         (class, None) => {
             contents.classes.push((class, String::new())); // reported once
             let error = Error::new(ErrorKind::Format, format!("a structure of class {class}, which no FrSH declares"));
             return Ok((head.len, Some(Problem::new(&error, "", at))));
+        }
+        // A channel's structure whose class is damaged may look like a vector.
+        (_, Some("FrVect")) => {
+            let vect = read_vect(window, format, at, head);
+            return Ok((head.len, vect.err().map(|error| Problem::new(&error, "", at))));
         }
         (_, Some(name @ ("FrameH" | "FrAdcData" | "FrProcData" | "FrSimData" | "FrEvent" | "FrSimEvent"))) => name,
         _ => return Ok((head.len, None)),
@@ -111,6 +117,12 @@ fn note(class: &str, mut cursor: Cursor, at: u64, contents: &mut Contents, seen:
             contents.classes.push((class, name.clone()));
             if !known {
                 return Err(Error::new(ErrorKind::Format, format!("FrSH declares class {class} as {name:?}")));
+            }
+        }
+        "FrSE" => {
+            (0..3).try_for_each(|_| cursor.skip_string())?;
+            if cursor.left() != if cursor.format.version >= 8 { 4 } else { 0 } {
+                return Err(corrupt(format!("FrSE: {} bytes behind the last field", cursor.left())));
             }
         }
         "FrameH" => contents.frames.push(frame(&mut cursor, at)?),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from icecore import errors
-from icecore.studies.ligo.channels import T0, Channel
+from icecore.studies.ligo.channels import T0, Channel, channels
 
 #: names of compressions → frameCPP's codes; zero suppression uses words of the size of the elements
 COMPRESSIONS = {"raw": 256, "gzip": 257, "differences, gzip": 259, "zero-suppressed": 6}
@@ -77,10 +77,8 @@ def _part(data: Samples, start: int, stop: int) -> dict[str, np.ndarray]:
 def many(folder: Path, count: int) -> list[str]:
     """Write ``count`` one-second files of sixty short channels: one file, and copies with other start times."""
     folder.mkdir()
-    data = {
-        channel: np.arange(max(channel.rate // 64, 4), dtype=channel.dtype)
-        for channel in (_shortened(each) for each in _sixty())
-    }
+    shortened = [replace(channel, rate=max(channel.rate // 64, 4)) for channel in channels()]
+    data = {channel: np.arange(channel.rate, dtype=channel.dtype) for channel in shortened}
     [first] = write(folder / "template", Layout(1), data, 1)
     content = Path(first).read_bytes()
     paths = []
@@ -90,14 +88,3 @@ def many(folder: Path, count: int) -> list[str]:
         paths.append(str(path))
     return paths
 
-
-def _sixty() -> list[Channel]:
-    from icecore.studies.ligo.channels import channels
-
-    return channels()
-
-
-def _shortened(channel: Channel) -> Channel:
-    from dataclasses import replace
-
-    return replace(channel, rate=max(channel.rate // 64, 4))
