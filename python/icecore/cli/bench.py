@@ -21,7 +21,8 @@ def bench(
         Path, typer.Option("-o", "--output", metavar="DIR", help="Directory for tables and figures.")
     ] = Path("icecore-bench"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Little generated data, few repetitions: only shows that it works.")
+        bool,
+        typer.Option("--quick", help="Little generated data, few repetitions: only shows that it works."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -29,8 +30,8 @@ def bench(
 
     Writes tables and figures. pds takes a text table with the separator "," and a column clon; it selects
     rows with 120 < clon < 120.1. pstore takes a file with floating-point arrays and also generates a field of
-    about their size. Without a file it generates 904 MB, which takes minutes. ligo generates frame files, which
-    gwframe must write. The benchmark uses the tools
+    about their size. Without a file it generates 904 MB, which takes minutes. ligo generates frames and needs
+    gwframe to write them. The benchmark uses the tools
     installed here and lists the missing ones.
     """
     from icecore.studies import study

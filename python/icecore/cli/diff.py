@@ -33,8 +33,8 @@ def diff(
     """Compare two versions, or two arrays.
 
     Lists groups and arrays that were added, deleted or updated from version A to version B, and the boxes of
-    elements that were written. With two addresses of arrays, REPO:/PATH and OTHER:/PATH, compares their values;
-    channels with a time axis are aligned by GPS time.
+    elements that were written. With two addresses of arrays, REPO:/PATH and OTHER:/PATH, compares their
+    values; channels with a time axis are aligned by GPS time.
     """
     if split_path(repo)[1] is not None:
         _arrays(repo, a, b, json, storage)

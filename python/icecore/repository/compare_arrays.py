@@ -33,8 +33,8 @@ class _Overlap:
 def compare(one: Array, other: Array) -> ValueComparison:
     """Compare the elements that both arrays have.
 
-    Arrays with a time axis are aligned by GPS time, others by index. Elements of one dtype are equal if their bits are:
-    NaN equals NaN, 0.0 differs from -0.0. Elements of two dtypes are compared as numbers.
+    Arrays with a time axis are aligned by GPS time, others by index. Elements of one dtype are compared bit
+    for bit: NaN equals NaN, 0.0 differs from -0.0. Elements of two dtypes are compared as numbers.
 
     Args:
         one, other: arrays of the same rank; with time axes also of the same rate.
@@ -46,7 +46,8 @@ def compare(one: Array, other: Array) -> ValueComparison:
     differ, first, largest = 0, None, None
     for start, shape in _blocks(overlap.shape, max(one.dtype.itemsize, other.dtype.itemsize)):
         parts = [
-            _region(array, begin, start, shape) for array, begin in ((one, overlap.one), (other, overlap.other))
+            _region(array, begin, start, shape)
+            for array, begin in ((one, overlap.one), (other, overlap.other))
         ]
         unequal = _unequal(*parts)
         if unequal.any():
@@ -91,7 +92,8 @@ def _shift(one: Array, other: Array) -> list[int]:
     exact = Fraction(second.t0 - first.t0, NS) / first.step
     shift[0] = round(exact)
     if abs(first.time(shift[0]) - second.t0) > 1:
-        message = f"the samples of {other.path} lie between those of {one.path}: they are {float(exact):g} samples apart"
+        between = f"the samples of {other.path} lie between those of {one.path}"
+        message = f"{between}: they start {float(exact):g} samples apart"
         raise errors.make("mismatch", message, "compare channels whose samples have the same times")
     return shift
 
@@ -116,9 +118,11 @@ def _region(array: Array, begin: Sequence[int], start: Sequence[int], shape: Seq
 def _unequal(one: Any, other: Any) -> Any:
     if one.dtype == other.dtype and one.dtype.kind not in "OT":
         size = max(one.dtype.itemsize, 1)
-        words = [np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, size) for a in (one, other)]
+        words = [
+            np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, size) for a in (one, other)
+        ]
         return (words[0] != words[1]).any(axis=1).reshape(one.shape)
-    both_nan = (one != one) & (other != other)  # noqa: PLR0124
+    both_nan = (one != one) & (other != other)
     return (one != other) & ~both_nan
 
 

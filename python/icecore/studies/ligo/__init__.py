@@ -1,7 +1,7 @@
 """Frames at LIGO (Sigg 2000): speed and space of short and long frames, linked and packed.
 
-The study timed frame libraries on frames of 1 to 240 s. This module generates frames of 60 channels, which gwframe
-writes, and reads them with gwpy, LALFrame, gwframe and icecore.
+The study timed frame libraries on frames of 1 to 240 s. This module generates frames of 60 channels, which
+gwframe writes, and reads them with gwpy, LALFrame, gwframe and icecore.
 """
 
 from __future__ import annotations
@@ -77,7 +77,11 @@ def _measured(folder: Path, work: Path, scale: Scale, say: Say) -> Outcome:
     packed = _pack(work, data, scale, sizes, say)
     speed.measure_packed(speeds, packed, _raw(work, data), scale.runs)
     linked, times = linking.measure(work, scale.files, say)
-    parts = [speed.draw(folder, speeds, TIMED, scale.seconds), space.outcome(folder, sizes, SUPPRESSED.name), linked]
+    parts = [
+        speed.draw(folder, speeds, TIMED, scale.seconds),
+        space.outcome(folder, sizes, SUPPRESSED.name),
+        linked,
+    ]
     outcome = Outcome("ligo", notes=[*readers.missing(), _note(scale)])
     for part in parts:
         outcome.tables += part.tables
@@ -148,7 +152,7 @@ def _plain(name: str) -> str:
 
 def _note(scale: Scale) -> str:
     return (
-        f"{scale.seconds} s of 60 channels, from the page cache; medians of up to {scale.runs} runs in turn, in one "
-        "process. Times of icecore include opening the repository; \"not linked\" includes linking in memory. "
-        "All readers' samples were compared with the generated ones."
+        f"{scale.seconds} s of 60 channels, from the page cache; medians of up to {scale.runs} runs in turn, "
+        "in one process. Times of icecore include opening the repository; icecore, not linked, includes "
+        "linking in memory. All readers' samples were compared with the generated ones."
     )

@@ -47,7 +47,9 @@ def need() -> None:
     try:
         import gwframe  # noqa: F401
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "the study needs gwframe to write frames", "pip install gwframe") from None
+        raise errors.make(
+            "unsupported", "the study needs gwframe to write frames", "pip install gwframe"
+        ) from None
 
 
 def write(folder: Path, layout: Layout, data: Samples, seconds: int) -> list[str]:
@@ -75,7 +77,7 @@ def _part(data: Samples, start: int, stop: int) -> dict[str, np.ndarray]:
 
 
 def many(folder: Path, count: int) -> list[str]:
-    """Write ``count`` one-second files of sixty short channels: one file, and copies with other start times."""
+    """Write ``count`` one-second files of sixty short channels: a file, and copies with other start times."""
     folder.mkdir()
     shortened = [replace(channel, rate=max(channel.rate // 64, 4)) for channel in channels()]
     data = {channel: np.arange(channel.rate, dtype=channel.dtype) for channel in shortened}
@@ -87,4 +89,3 @@ def many(folder: Path, count: int) -> list[str]:
         path.write_bytes(content.replace(T0.to_bytes(4, "little"), start.to_bytes(4, "little")))
         paths.append(str(path))
     return paths
-

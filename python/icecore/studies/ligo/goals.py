@@ -45,7 +45,9 @@ def table(
         raw = speeds.cpu("packed", _ONE, "one raw file")
         speed = strain_bytes / packed / 1e9 if packed else None
         rows.append((f"16 kHz channel, packed for {goal}", "GB per CPU second", speed, 2, False))
-        rows.append((f"16 kHz channel, packed for {goal}", "time / one raw file", _over(packed, raw), 1.3, True))
+        rows.append(
+            (f"16 kHz channel, packed for {goal}", "time / one raw file", _over(packed, raw), 1.3, True)
+        )
     index, link = linking["index"], linking["link"]
     rows.append(("index one-second files", "files per CPU second", files / index.cpu, 1000, False))
     rows.append(("link one-second files", "files per minute", 60 * files / link.wall, 3000, False))

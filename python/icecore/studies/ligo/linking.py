@@ -1,4 +1,4 @@
-"""Table 4: time to link many one-second files, and to open the repository and read the first second of a channel."""
+"""Table 4: time to link many one-second files, then to open the repository and read one second."""
 
 from __future__ import annotations
 

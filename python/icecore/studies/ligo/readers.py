@@ -20,8 +20,8 @@ Files = Sequence[str]
 class Peer:
     """Another reader: the package that it needs, and its calls.
 
-    ``read`` takes files in order, a channel's name and the seconds of all files; ``contents`` counts the channels of
-    each file; ``everything`` reads all channels.
+    ``read`` takes files in order, a channel's name and the seconds of all files; ``contents`` counts the
+    channels of each file; ``everything`` reads all channels.
     """
 
     name: str
@@ -133,14 +133,16 @@ PEERS = (
 
 def missing() -> list[str]:
     """A sentence for each peer that is not installed."""
-    absent = [f"{peer.name} is not installed: pip install {peer.package}" for peer in PEERS if not peer.present]
+    absent = [
+        f"{peer.name} is not installed: pip install {peer.package}" for peer in PEERS if not peer.present
+    ]
     if find_spec("deflate") is None:
         absent.append("the limit uses zlib instead of libdeflate: pip install deflate")
     return absent
 
 
 def limit(places: Sequence[tuple[str, int, int, int]]) -> list[bytes]:
-    """Read and inflate a channel whose vectors lie at known places: (file, offset, stored bytes, decoded bytes)."""
+    """Read and inflate vectors at known places: (file, offset, stored bytes, decoded bytes)."""
     inflate = _inflate()
     found = []
     for path, offset, length, raw in places:

@@ -53,7 +53,7 @@ def path_of(channel: str) -> str:
 def measure_files(
     speeds: Speeds, layout: Layout, files: Files, linked: Path, data: Samples, seconds: int, runs: int = _RUNS
 ) -> None:
-    """Time all readers on the files of one layout; every reader's samples are compared with the generated ones."""
+    """Time all readers on the files of one layout; their samples are compared with the generated ones."""
     expected = {channel.name: values for channel, values in data.items()}
     for what, channel in ONE.items():
         calls = _one(layout, files, linked, channel, seconds, what == "16 kHz")
@@ -70,7 +70,7 @@ def measure_files(
 
 
 def measure_packed(speeds: Speeds, packed: Mapping[str, Path], raw: Path, runs: int = _RUNS) -> None:
-    """Time the same reads from packed repositories (way → path), and of one channel from a raw contiguous file."""
+    """Time the same reads from packed repositories (way → path), and of a channel from a raw file."""
     for what, channel in ONE.items():
         calls: dict[str, Callable[[], Any]] = {
             f"{PACKED} {way}": partial(_read, path, channel) for way, path in packed.items()
