@@ -16,7 +16,7 @@ from icecore.studies.ligo.frames import Layout, Samples
 
 
 def written(folder: Path, layout: Layout, data: Samples, seconds: int) -> list[str]:
-    """Files of one frame each; zero suppression stands for raw."""
+    """Files of one frame each; raw where the layout is zero-suppressed."""
     folder.mkdir()
     paths = []
     for start in range(0, seconds, layout.file):
