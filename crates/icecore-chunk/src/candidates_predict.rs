@@ -101,6 +101,10 @@ fn predicted(dtype: &DType, rank: usize) -> Vec<Foretold> {
         let list = json!([[quick_planes(dtype.size(), *low)]]);
         found.push(item(&format!("lorenzo+{name} zstd-1"), CostClass::Fast, false, json!(few), list));
     }
+    // A time series of noise with a steep spectrum: the samples before a sample say more than their difference does.
+    if float && rank == 1 {
+        found.push(item("lpc+pco-8", CostClass::Usual, false, json!(["lpc"]), json!([pco(8)])));
+    }
     for mode in if float { ["lorenzo", "lattice"].as_slice() } else { &["lorenzo"] } {
         for (place, axes) in neighbours(rank) {
             let label = format!("{mode}{place}+pco-8");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use icecore_grid::Result;
+use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::channel;
 use crate::cursor::Cursor;
@@ -11,10 +11,36 @@ use crate::head::Head;
 use crate::problem::{Problem, corrupt};
 use crate::source::ReadAt;
 use crate::toc::{Contents, Entry, Frame, Kind, frame_times};
+use crate::vect::read_vect;
 use crate::window::Window;
 
 /// Maximum size of a channel structure or frame header that is parsed.
 const MAX_STRUCTURE: u64 = 1 << 22;
+
+/// The structures of the specification, versions 4 to 8.
+const CLASSES: [&str; 21] = [
+    "FrAdcData",
+    "FrDetector",
+    "FrEndOfFile",
+    "FrEndOfFrame",
+    "FrEvent",
+    "FrHistory",
+    "FrMsg",
+    "FrProcData",
+    "FrRawData",
+    "FrSE",
+    "FrSH",
+    "FrSerData",
+    "FrSimData",
+    "FrSimEvent",
+    "FrStatData",
+    "FrSummary",
+    "FrTable",
+    "FrTOC",
+    "FrTrigData",
+    "FrVect",
+    "FrameH",
+];
 
 /// Walks all structures. Unreadable ones are reported in `problems`; the scan ends at the first wrong length.
 pub(crate) fn scan<S: ReadAt + ?Sized>(
@@ -60,6 +86,17 @@ fn step<S: ReadAt + ?Sized>(
     let known = contents.classes.iter().find(|(id, _)| *id == head.class).map(|(_, name)| name.as_str());
     let wanted = match (head.class, known) {
         (1, _) => "FrSH",
+        (2, _) => "FrSE",
+        (class, None) => {
+            contents.classes.push((class, String::new())); // reported once
+            let error = Error::new(ErrorKind::Format, format!("a structure of class {class}, which no FrSH declares"));
+            return Ok((head.len, Some(Problem::new(&error, "", at))));
+        }
+        // A channel's structure whose class is damaged may look like a vector.
+        (_, Some("FrVect")) => {
+            let vect = read_vect(window, format, at, head);
+            return Ok((head.len, vect.err().map(|error| Problem::new(&error, "", at))));
+        }
         (_, Some(name @ ("FrameH" | "FrAdcData" | "FrProcData" | "FrSimData" | "FrEvent" | "FrSimEvent"))) => name,
         _ => return Ok((head.len, None)),
     };
@@ -75,7 +112,18 @@ fn note(class: &str, mut cursor: Cursor, at: u64, contents: &mut Contents, seen:
     match class {
         "FrSH" => {
             let name = cursor.string()?;
-            contents.classes.push((cursor.u16()?, name));
+            let class = cursor.u16()?;
+            let known = CLASSES.contains(&name.as_str());
+            contents.classes.push((class, name.clone()));
+            if !known {
+                return Err(Error::new(ErrorKind::Format, format!("FrSH declares class {class} as {name:?}")));
+            }
+        }
+        "FrSE" => {
+            (0..3).try_for_each(|_| cursor.skip_string())?;
+            if cursor.left() != if cursor.format.version >= 8 { 4 } else { 0 } {
+                return Err(corrupt(format!("FrSE: {} bytes behind the last field", cursor.left())));
+            }
         }
         "FrameH" => contents.frames.push(frame(&mut cursor, at)?),
         "FrEvent" | "FrSimEvent" => {

@@ -1,4 +1,4 @@
-"""``icecore diff``: changes between two versions."""
+"""``icecore diff``: changes between two versions, values that differ between two arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from icecore import errors
 from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.repository.address import split_path
 
 if TYPE_CHECKING:
     from icecore.repository.results import ArrayChange, Diff
@@ -18,7 +20,7 @@ _SIGNS = {"new": "+", "deleted": "-", "updated": "~"}
 
 def diff(
     repo: RepoArgument,
-    a: Annotated[str, typer.Argument(metavar="A", help="The older version.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The older version; or a second array.")],
     b: Annotated[
         str | None, typer.Argument(metavar="[B]", help="The newer version; default: that of REPO.")
     ] = None,
@@ -28,14 +30,38 @@ def diff(
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
-    """Compare two versions.
+    """Compare two versions, or two arrays.
 
     Lists groups and arrays that were added, deleted or updated from version A to version B, and the boxes of
-    elements that were written.
+    elements that were written. With two addresses of arrays, REPO:/PATH and OTHER:/PATH, compares their
+    values; channels with a time axis are aligned by GPS time.
     """
+    if split_path(repo)[1] is not None:
+        _arrays(repo, a, b, json, storage)
+        return
     with Progress("diff"):
         changes = open_repo(repo, storage).diff(a, b, values)
     emit(changes.to_dict(), json, _text(changes))
+
+
+def _arrays(one: str, other: str, rest: str | None, json: bool, storage: list[str] | None) -> None:
+    """Compare the arrays at two addresses by values."""
+    from icecore.repository.compare_arrays import compare
+
+    if rest is not None or split_path(other)[1] is None:
+        message = f"{one} is an array; expected a second one (got {rest or other})"
+        raise errors.make("invalid", message, "icecore diff A.icecore:/H1/X B.icecore:/H1/X")
+    found = []
+    for address in (one, other):
+        repo, path = split_path(address)
+        assert path is not None
+        array = open_repo(repo, storage)[path]
+        if not hasattr(array, "dtype"):
+            raise errors.make("invalid", f"{address} is a group; expected an array", f"icecore ls {address}")
+        found.append(array)
+    with Progress("diff"):
+        result = compare(*found)
+    emit(result.to_dict(), json, str(result))
 
 
 def _written(path: str, written: ArrayChange) -> list[str]:
@@ -69,5 +95,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "icecore diff icecore-demo/demo.icecore linked",
             "icecore diff icecore-demo/demo.icecore linked main --values --json",
+            "icecore diff icecore-demo/demo.icecore@linked:/t2m icecore-demo/demo.icecore:/t2m",
         )
     )(diff)

@@ -18,7 +18,7 @@ from icecore.layout import layout
 from icecore.layout.access_pattern import Pattern, queries
 from icecore.layout.layout import Layout
 from icecore.repository import zarr_dtypes
-from icecore.repository.time_axis import KEY
+from icecore.repository.time_axis import KEY, TimeAxis
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.stored_chunks import Held
 from icecore.tables.text.column_codecs import CHUNK
@@ -86,7 +86,14 @@ class StorageChoice:
         if alone and chunk is None and shard is None and entry.nbytes <= _ALONE and all(shape):
             chunk = shape
         itemsize, room = zarr_dtypes.itemsize(entry.dtype), spec.chunk_bytes(self.codec, entry.dtype)
-        return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
+        second = whole_second(entry)
+        if second is None or chunk is not None or shard is not None or reads:
+            return layout.plan(shape, itemsize, chunk, shard, source, rows, reads, room)
+        planned = layout.plan(shape, itemsize, None, None, None, rows, (), room)
+        chunk = (max(planned.chunk[0] // second, 1) * second,)
+        if chunk[0] >= entry.shape[0]:
+            return planned
+        return layout.plan(shape, itemsize, chunk, None, source, rows, (), room)
 
     def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
         """The same chunks in shards that hold more of them, as far as compression makes room (rho of PStore's
@@ -124,6 +131,14 @@ class StorageChoice:
         codecs = spec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
         spec.fit(codecs, entry.data_type, entry.dtype, step.path, len(entry.shape))
         return choose_codec.Planned(codecs)
+
+
+def whole_second(entry: ArrayEntry) -> int | None:
+    """Samples of one second of an array with a time axis; None where a second has no whole number of them."""
+    axis = TimeAxis.of(entry.attrs)
+    if axis is None or len(entry.shape) != 1 or axis.step.numerator != 1:
+        return None
+    return axis.step.denominator
 
 
 def to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:

@@ -110,6 +110,44 @@ class Diff(_Value):
 
 
 @dataclass(frozen=True)
+class ValueComparison(_Value):
+    """Elements that differ between two arrays.
+
+    Attributes:
+        compared: number of elements that both arrays have.
+        differ: number of those that differ.
+        only_first, only_second: number of elements outside the common part.
+        first: index in the first array of the first element that differs; None if none does.
+        largest: largest absolute difference of finite numbers; None if no pair of finite numbers differs.
+        stretch: GPS nanoseconds [start, stop) of the common part of arrays with a time axis.
+        first_time: GPS nanoseconds of the first element that differs.
+    """
+
+    compared: int
+    differ: int
+    only_first: int
+    only_second: int
+    first: list[int] | None = None
+    largest: float | None = None
+    stretch: tuple[int, int] | None = None
+    first_time: int | None = None
+
+    def __str__(self) -> str:
+        where = ""
+        if self.stretch is not None:
+            where = f" from GPS {self.stretch[0] / 1e9:.9g} to {self.stretch[1] / 1e9:.9g}"
+        lines = [f"{text.plural(self.compared, 'element')} compared{where}: {self.differ:,} differ"]
+        if self.first is not None:
+            time = f", GPS {self.first_time / 1e9:.9f}" if self.first_time is not None else ""
+            most = f"; largest difference {self.largest:.6g}" if self.largest is not None else ""
+            lines.append(f"first difference at [{', '.join(map(str, self.first))}]{time}{most}")
+        for name, count in (("first", self.only_first), ("second", self.only_second)):
+            if count:
+                lines.append(f"{text.plural(count, 'element')} of the {name} array only")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
 class GcReport(_Value):
     """Objects that garbage collection deleted, or would delete.
 

@@ -6,7 +6,7 @@ from icecore import errors
 from icecore.studies.study import Study
 
 #: name → module with the function ``run``
-STUDIES = {"pds": "icecore.studies.pds", "pstore": "icecore.studies.pstore"}
+STUDIES = {"ligo": "icecore.studies.ligo", "pds": "icecore.studies.pds", "pstore": "icecore.studies.pstore"}
 
 
 def study(name: str) -> Study:

@@ -40,13 +40,14 @@ _OURS = ("icecore", "others")
 _LONGEST, _TRIAL = 30.0, 4 << 20
 
 
-def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome:
+def run(folder: Path, source: str | None, say: Callable[[str], None], quick: bool = False) -> Outcome:
     """Measure an RDR file, given or generated.
 
     Args:
         folder: directory for the figures.
         source: a Diviner RDR text file, or another text table with a column ``clon``; generated if None.
         say: called with progress messages.
+        quick: generate a minute of text instead of ten.
 
     Raises:
         Error: ``source-missing``; ``not-found`` if the column is missing; ``format`` if the file is not a
@@ -57,7 +58,7 @@ def run(folder: Path, source: str | None, say: Callable[[str], None]) -> Outcome
     arrow()  # raises now if pyarrow is missing, not after minutes of packing
     with tempfile.TemporaryDirectory(prefix="icecore-pds-") as temporary:
         work = Path(temporary)
-        file = Path(source) if source else _make(work, say)
+        file = Path(source) if source else _make(work, say, quick)
         if not file.is_file():
             raise errors.make("source-missing", f"no file at {file}", "give a Diviner RDR text file")
         column = _column(file)
@@ -88,12 +89,13 @@ def _column(file: Path) -> int:
     return names.index(COLUMN) + 1
 
 
-def _make(work: Path, say: Callable[[str], None]) -> Path:
+def _make(work: Path, say: Callable[[str], None], quick: bool) -> Path:
     from icecore.samples.rdr import write
 
-    say("making ten minutes of RDR text")
+    minutes = 1 if quick else 10
+    say(f"generating {minutes} minutes of RDR text")
     path = work / "200908010000_RDR.TAB"
-    write(path)
+    write(path, 469 * minutes)
     return path
 
 

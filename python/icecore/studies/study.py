@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from icecore.display import text
 
@@ -63,5 +63,9 @@ class Outcome:
         (folder / f"{self.name}.json").write_text(json.dumps(asdict(self), indent=1, default=str))
 
 
-#: ``run(folder, source, progress)``: measure and draw figures into ``folder``
-Study = Callable[[Path, "str | None", Callable[[str], None]], Outcome]
+class Study(Protocol):
+    """``run(folder, source, progress, quick)``: measure and draw figures into ``folder``."""
+
+    def __call__(
+        self, folder: Path, source: str | None, say: Callable[[str], None], quick: bool = False, /
+    ) -> Outcome: ...

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 from icecore.sources.gwf.scan import FrameFile, Piece, exact_step
 
 _NS = 1_000_000_000
-#: distance from a whole sample (in samples) up to which rounding to nanoseconds is the reason
-_ROUNDED = 0.01
+#: one part of so many of a sample is the distance up to which rounding to nanoseconds is the reason
+_ROUNDED = 100
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """A piece, its file, and the index of its first sample in the array."""
 
     index: int
@@ -43,9 +43,11 @@ class Timeline:
 
     def position(self, start: int) -> int | None:
         """The index of the sample at ``start`` (ns); None between two samples."""
-        exact = Fraction(start - self.t0, _NS) / self.step
-        index = round(exact)
-        near = abs(exact - index) <= _ROUNDED or abs(self.time(index) - start) <= 1
+        unit = self.step.numerator * _NS  # in units of 1/denominator nanoseconds, because Fractions are slow
+        index, beyond = divmod((start - self.t0) * self.step.denominator, unit)
+        if 2 * beyond > unit:
+            index, beyond = index + 1, unit - beyond
+        near = beyond * _ROUNDED <= unit or abs(self.time(index) - start) <= 1
         return index if near else None
 
     def segments(self) -> list[list[int]]:
@@ -84,15 +86,10 @@ def timelines(pieces: Sequence[tuple[FrameFile, Piece]]) -> list[Timeline]:
     """
     lines: list[Timeline] = []
     for file, piece in sorted(pieces, key=lambda item: item[1].start):
-        step = exact_step(piece.step)
-        line = _line(lines, piece, step)
-        if line is None:
-            line = Timeline(piece.start, step, piece.dtype)
-            lines.append(line)
-        index = line.position(piece.start)
-        assert index is not None
-        if line.pieces and index < line.stop:
-            shared = min(line.stop - index, piece.count)
+        line, index = _place(lines, piece)
+        stop = line.stop
+        if index < stop:
+            shared = min(stop - index, piece.count)
             lost = piece.count - shared
             said = f"{file.path}: {shared} samples from GPS {piece.start / _NS:.9f} are there already"
             line.notes.append(f"{said}; the file's {lost} others are left out" if lost else said)
@@ -101,8 +98,13 @@ def timelines(pieces: Sequence[tuple[FrameFile, Piece]]) -> list[Timeline]:
     return lines
 
 
-def _line(lines: list[Timeline], piece: Piece, step: Fraction) -> Timeline | None:
+def _place(lines: list[Timeline], piece: Piece) -> tuple[Timeline, int]:
+    """The line that a piece belongs to, a new one where none fits, and the index of its first sample."""
+    step = exact_step(piece.step)
     for line in reversed(lines):
-        if (line.dtype, line.step) == (piece.dtype, step) and line.position(piece.start) is not None:
-            return line
-    return None
+        if line.dtype == piece.dtype and line.step == step:
+            index = line.position(piece.start)
+            if index is not None:
+                return line, index
+    lines.append(Timeline(piece.start, step, piece.dtype))
+    return lines[-1], 0
