@@ -69,6 +69,10 @@ fn fpc(axis: i64) -> Value {
     json!([{"name": "icecore.fpc", "configuration": {"axis": axis}}])
 }
 
+fn pages(page: u64) -> Value {
+    json!([{"name": "icecore.pages", "configuration": {"page": page}}])
+}
+
 /// Of each chunk the first list would do; the third is the shortest for this one.
 fn choice() -> Value {
     let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
@@ -87,6 +91,11 @@ fn cases() -> Vec<(&'static str, DType, Value)> {
         ("fpc_f4", DType::Float32, fpc(-1)),
         ("fpc_f8", DType::Float64, fpc(0)),
         ("fpc_i8", DType::Int64, fpc(1)),
+        ("pages_b1", DType::Bool, pages(100)),
+        ("pages_f4", DType::Float32, pages(64)),
+        ("pages_i2_few", DType::Int16, pages(256)),
+        ("pages_i8", DType::Int64, pages(31)),
+        ("pages_s8", DType::Bytes(8), pages(16)),
         ("predict_none_f4", DType::Float32, predict(json!("none"), true)),
         ("predict_lorenzo_u1", DType::UInt8, predict(json!("lorenzo"), true)),
         ("predict_lorenzo_f2", DType::Float16, predict(json!("lorenzo"), true)),
