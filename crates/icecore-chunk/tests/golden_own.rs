@@ -155,7 +155,12 @@ fn write() {
             std::fs::write(file, chain.encode(&data(name, &dtype), &SHAPE, &mut Scratch::new()).unwrap()).unwrap();
         }
         let grid = json!({"name": "regular", "configuration": {"chunk_shape": SHAPE}});
-        let fill = if matches!(dtype, DType::Complex64 | DType::Complex128) { json!([0, 0]) } else { json!(0) };
+        let fill = match dtype {
+            DType::Complex64 | DType::Complex128 => json!([0, 0]),
+            DType::Bool => json!(false),
+            DType::Bytes(_) => json!(""),
+            _ => json!(0),
+        };
         let meta = json!({"shape": SHAPE, "data_type": dtype.to_json(), "fill_value": fill, "codecs": codecs, "chunk_grid": grid});
         lines.push(json!({"name": name, "meta": meta}).to_string());
     }
