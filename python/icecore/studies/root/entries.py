@@ -27,7 +27,7 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
         for at in (chosen, every["every 100th"]):
             if not np.array_equal(peer.read(at), columns["c0"][at]):
                 raise AssertionError(f"{peer.name} reads other values")
-    title = f"{rows:,} × {count} float32, column c0"
+    title = f"{rows:,} rows of {count} float32, column c0"
     heads = ["reader", "file MB", "warm, ms", "warm, CPU ms", "cold, ms"]
     single = Table(f"Table 4: {_RANDOM:,} random entries, {title}", heads)
     distant = Table(f"Table 5: entries at equal distances, {title}; wall/CPU ms", ["reader", *every])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,8 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
         paths.append(Path(source.partition(":")[0]))
     for path in paths:
         say(f"opening: {path.name}")
-        names = [
-            key for key, _, kind in _icecore.RootFile(str(path)).keys() if kind in ("TTree", "ROOT::RNTuple")
-        ]
+        listed = _icecore.RootFile(str(path)).keys()
+        names = [key for key, _, kind in listed if kind in ("TTree", "ROOT::RNTuple")]
         if not names:
             raise errors.make("not-found", f"{path} has no tree", "give a file with a TTree or an RNTuple")
         repeats = 3 if quick else 5
@@ -53,9 +53,8 @@ def _wide(work: Path, branches: int) -> Path:
 
 def _open(path: Path, name: str) -> int:
     file = _icecore.RootFile(str(path))
-    kinds = {key: kind for key, _, kind in file.keys()}
-    import json
-
+    listed = file.keys()
+    kinds = {key: kind for key, _, kind in listed}
     if kinds[name] == "ROOT::RNTuple":
         return len(json.loads(file.ntuple(name)["json"])["fields"])
     return len(json.loads(file.tree(name)["json"])["branches"])

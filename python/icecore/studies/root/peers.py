@@ -28,7 +28,7 @@ _BASKET = 8192
 
 @dataclass(frozen=True)
 class Peer:
-    """Columns in one format: its files, and how column ``c0`` is read at some rows, in order, or as a whole."""
+    """Columns in one format: its files, and how column ``c0`` is read at some rows, or as a whole."""
 
     name: str
     path: Path

@@ -6,7 +6,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use pco::data_types::Number;
 
 use super::pages_bytes;
-use super::pages_table::{Table, write};
+use super::pages_table::{NAME, Table, write};
 use crate::codecs::array::pco::{for_number, is_number, numbers, with_numbers};
 use crate::codecs::array::pco_wrapped::{PageReader, Paged, write_pages};
 use crate::codecs::array_codec::ArrayCodec;
@@ -15,7 +15,6 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
-pub(super) const NAME: &str = "icecore.pages";
 /// Elements of a page: one batch of pco's.
 const PAGE: i64 = 256;
 const MOST: i64 = 1 << 24;

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use icecore_grid::Result;
 
-use super::pages::NAME;
-use super::pages_table::Table;
+use super::pages_table::{NAME, Table};
 use crate::codecs::array::pco_wrapped::Paged;
 use crate::errors::corrupt;
 use crate::min_match::MinMatch;

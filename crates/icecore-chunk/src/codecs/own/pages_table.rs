@@ -2,9 +2,9 @@
 
 use icecore_grid::Result;
 
-use super::pages::NAME;
 use crate::errors::corrupt;
 
+pub(super) const NAME: &str = "icecore.pages";
 /// Bytes in front of the statistics: u8 bytes of a page's length, u32 bytes of the statistics.
 const FIXED: usize = 5;
 const SUM: usize = 4;
