@@ -101,9 +101,3 @@ def test_pruned_cuts_read_few_baskets(table, no_cache):
         assert known.bytes_read * 3 < bare.bytes_read * 2, cut
     assert len(known.arrays("met", "run == 1000")) == 0
     assert known.bytes_read == 0
-
-
-def test_summaries_count_as_bytes_read(table):
-    known = icecore.open(table[0]).table("/Events")
-    known.arrays("met", "run == 1000")
-    assert known.bytes_read > 0
