@@ -50,8 +50,8 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
             label = f"{codec}, {basket // 1000} kB"
             table.rows.append([label, ours[0], ours[1], theirs[1], root, alone])
     note = (
-        "Table 6: ROOT reads with RDataFrame.AsNumpy on one thread. Decoding alone decompresses all baskets on "
-        "one thread with the C libraries that Python binds (zlib, liblzma; cramjam's lz4 and zstd)."
+        "Table 6: ROOT reads with RDataFrame.AsNumpy on one thread. Decoding alone decompresses all baskets "
+        "on one thread with the C libraries that Python binds (zlib, liblzma; cramjam's lz4 and zstd)."
     )
     return Outcome("root", [table], notes=[note])
 

@@ -58,6 +58,18 @@ class Events:
         """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
         return sum(self._log)
 
+    @property
+    def lists(self) -> list[str]:
+        """Names of the columns of lists."""
+        return [name for name, column in self.columns.items() if column.kind == "list"]
+
+    def read(self, names: Sequence[str], rows: Rows) -> dict[str, Any]:
+        """Columns at some rows: a range, or increasing numbers."""
+        loaded: dict[str, Any] = {}
+        self._log.clear()
+        self._load(list(names), rows, loaded)
+        return loaded
+
     def arrays(
         self,
         columns: str | Iterable[str] | None = None,

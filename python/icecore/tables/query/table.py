@@ -13,6 +13,7 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
+from icecore.tables.query.event_columns import JAGGED
 from icecore.tables.query.event_table import EventTable
 
 if TYPE_CHECKING:
@@ -126,6 +127,12 @@ class Table(EventTable):
         """column or item → its index in the engine."""
         return {name: i for i, name in enumerate([*self._columns, *self._items])}
 
+    @cached_property
+    def _lists(self) -> list[str]:
+        """Names of the columns with lists of any length; none of a table of chosen columns."""
+        has_any = self._is_all and any(JAGGED in node.attrs for node in self._group.repo._visible())
+        return self._events.lists if has_any else []
+
     def _array_of(self, name: str) -> Array:
         """Return the array of a column or item."""
         return self._columns[name] if name in self._columns else self._items[name]
@@ -175,8 +182,9 @@ class Table(EventTable):
         the columns of the where-clause are read first, then the chunks that contain matching rows.
 
         Args:
-            columns: names, in the order of the result; all by default.
-            where: a where-clause, see :class:`Table`.
+            columns: names, in the order of the result; all by default. Lists of any length become Arrow's
+                large lists.
+            where: a where-clause, see :class:`Table`; it selects rows by flat columns.
             within: select rows inside a shapely geometry, a GeoJSON mapping or a GeoJSON file (its path).
                 Longitudes may use any range, such as -180 to 180, 0 to 360 or 170 to 190. Rings may have
                 either orientation. Exception: a clockwise GeoJSON ring within -180 to 180 with a side longer
@@ -222,7 +230,13 @@ class Table(EventTable):
         """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
-        names = self._names(columns)
+        names = [*self._columns, *self._lists] if columns is None else self._names(columns)
+        if any(name in self._lists for name in names):
+            from icecore.tables.query.event_scan import EventScan
+
+            return EventScan(
+                self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options
+            )
         return Scan(self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options)
 
     def to_numpy(
@@ -363,7 +377,7 @@ class Table(EventTable):
             return list(self._columns)
         wanted = _listed(columns)
         for name in wanted:
-            if name in self._columns or name in self._items:
+            if name in self._columns or name in self._items or name in self._lists:
                 continue
             if name in self._left_out:
                 raise errors.make(

@@ -88,7 +88,7 @@ impl ArrayCodec for Pages {
             return if stored.is_empty() { Ok(()) } else { Err(corrupt(NAME, "bytes of a chunk without elements")) };
         }
         let count = out.len().div_ceil(self.bytes);
-        let table = Table::parse(stored, count)?;
+        let table = Table::parse(stored, count, out.len() - (count - 1) * self.bytes)?;
         let chosen = self.chosen(wanted, count);
         let len = out.len();
         let place = |nth: usize| nth * self.bytes..((nth + 1) * self.bytes).min(len);
@@ -106,7 +106,8 @@ impl ArrayCodec for Pages {
             Some(dtype) => for_number!(dtype, paged(raw, self.page, self.level))?,
             None => pages_bytes::write_pages(raw, self.bytes, self.level as i32, scratch)?,
         };
-        write(&made.statistics, &made.pages, &made.lengths, out)
+        let last = raw.len() - (made.lengths.len() - 1) * self.bytes;
+        write(&made.statistics, &made.pages, &made.lengths, last, out)
     }
 
     fn has_parts(&self) -> bool {

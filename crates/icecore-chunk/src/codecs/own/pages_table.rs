@@ -1,12 +1,12 @@
 //! The table in front of the pages of `icecore.pages`: where each is, and their checksums.
 
-use icecore_grid::Result;
+use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::errors::corrupt;
 
 pub(super) const NAME: &str = "icecore.pages";
-/// Bytes in front of the statistics: u8 bytes of a page's length, u32 bytes of the statistics.
-const FIXED: usize = 5;
+/// Bytes in front of the statistics: u8 bytes of a page's length, u32 bytes of the chunk's last page, u32 bytes of the statistics.
+const FIXED: usize = 9;
 const SUM: usize = 4;
 
 /// A chunk that was not decoded yet.
@@ -18,11 +18,12 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Reads the table of a chunk with so many pages; the statistics and the lengths have the right checksum.
-    pub fn parse(stored: &'a [u8], count: usize) -> Result<Table<'a>> {
+    /// Reads the table of a chunk with so many pages, the last of which decodes to `last` bytes; the statistics and the lengths
+    /// have the right checksum.
+    pub fn parse(stored: &'a [u8], count: usize, last: usize) -> Result<Table<'a>> {
         let short = || corrupt(NAME, format!("{} bytes, too few for {count} pages and their table", stored.len()));
         let (fixed, rest) = stored.split_first_chunk::<FIXED>().ok_or_else(short)?;
-        let [width, a, b, c, d] = *fixed;
+        let [width, e, f, g, h, a, b, c, d] = *fixed;
         if !(1..=4).contains(&width) {
             return Err(corrupt(NAME, format!("lengths of pages take {width} bytes, expected 1 to 4")));
         }
@@ -31,6 +32,10 @@ impl<'a> Table<'a> {
         let (lengths, rest) = rest.split_at_checked(lengths).ok_or_else(short)?;
         let (sum, pages) = rest.split_first_chunk::<SUM>().ok_or_else(short)?;
         check(&stored[..FIXED + statistics.len() + lengths.len()], u32::from_le_bytes(*sum), "the table")?;
+        let stated = u32::from_le_bytes([e, f, g, h]) as usize;
+        if stated != last {
+            return Err(corrupt(NAME, format!("the last page decodes to {stated} bytes, expected {last}")));
+        }
         let mut ends = Vec::with_capacity(count);
         let mut end = 0usize;
         for length in lengths.chunks_exact(usize::from(width)) {
@@ -63,14 +68,17 @@ fn check(part: &[u8], stated: u32, name: &str) -> Result<()> {
     }
 }
 
-/// Appends a chunk: the table, then `pages`, which are as long as `lengths` says.
-pub(super) fn write(statistics: &[u8], pages: &[u8], lengths: &[usize], out: &mut Vec<u8>) -> Result<()> {
+/// Appends a chunk: the table, then `pages`, which are as long as `lengths` says and of which the last decodes to `last` bytes.
+pub(super) fn write(statistics: &[u8], pages: &[u8], lengths: &[usize], last: usize, out: &mut Vec<u8>) -> Result<()> {
     let most = lengths.iter().copied().max().unwrap_or(0).max(1);
     let width = most.ilog2() as usize / 8 + 1;
-    let stated = u32::try_from(statistics.len()).ok().filter(|_| width <= 4);
-    let stated = stated.ok_or_else(|| corrupt(NAME, "a page of more than 4 GiB"))?;
+    let numbers = u32::try_from(statistics.len()).ok().zip(u32::try_from(last).ok()).filter(|_| width <= 4);
+    let (stated, last) = numbers.ok_or_else(|| {
+        Error::new(ErrorKind::Codec, format!("{NAME}: a page of more than 4 GiB")).hint("choose smaller pages")
+    })?;
     let start = out.len();
     out.push(width as u8);
+    out.extend(last.to_le_bytes());
     out.extend(stated.to_le_bytes());
     out.extend_from_slice(statistics);
     lengths.iter().for_each(|length| out.extend_from_slice(&length.to_le_bytes()[..width]));

@@ -1,0 +1,78 @@
+"""Scan of a table with lists of any length: the engine selects rows by flat columns, lists are read for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.tables.query.event_output import arrow_table, output
+from icecore.tables.query.event_read import Rows
+from icecore.tables.query.scan import Scan, arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from icecore.tables.query.table import Table
+
+#: rows of a batch where nothing selects them
+_ROWS = 1 << 16
+
+
+class EventScan(Scan):
+    """A scan whose columns include lists; in Arrow they are large lists."""
+
+    def __init__(
+        self, table: Table, columns: Sequence[str], where: str | None = None, *, within: Any = None, **options: Any
+    ) -> None:
+        if within is not None:
+            message = f"{table.path}: within selects rows of flat columns, and {columns[0]} is not the only one"
+            raise errors.make("unsupported", message, "leave out the columns of lists, or select with a cut")
+        self._every = where is None and not any(options.get(name) for name in ("limit", "source", "unsure_only"))
+        if not table._columns and not self._every:
+            message = f"{table.path} has no flat columns that could select rows"
+            raise errors.make("unsupported", message, "use a cut: arrays(cut=…)")
+        if table._columns:
+            super().__init__(table, [], where, **options)
+        self._table, self.columns, self._where = table, list(columns), where
+
+    def _numbers(self) -> Iterator[Rows]:
+        """The numbers of the selected rows, batch by batch."""
+        if self._every:
+            total = len(self._table)
+            for start in range(0, total, _ROWS):
+                yield slice(start, min(start + _ROWS, total))
+            return
+        while (rows := self._native.next_rows()) is not None:
+            found = rows.astype("i8")
+            whole = len(found) == found[-1] - found[0] + 1
+            yield slice(int(found[0]), int(found[-1]) + 1) if whole else found
+
+    def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; null values keep their stored value."""
+        for rows in self._numbers():
+            yield from self._made(rows).cast(self.schema).combine_chunks().to_batches()
+
+    def _made(self, rows: Rows) -> pa.Table:
+        values = self._table._events.read(self.columns, rows)
+        return arrow_table({name: values[name] for name in self.columns})
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        if self._empty is None:
+            self._empty = self._made(slice(0, 0)).schema
+        return arrow().schema([self._empty.field(name) for name in columns])
+
+    _empty: pa.Schema | None = None
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """Return all rows: name → array; a column of lists is an object array of arrays."""
+        parts = [self._table._events.read(self.columns, rows) for rows in self._numbers()]
+        parts = parts or [self._table._events.read(self.columns, slice(0, 0))]
+        made = [output(part, "np", 0) for part in parts]
+        return {name: np.concatenate([part[name] for part in made]) for name in self.columns}
+
+    def count(self) -> int:
+        """Return the number of selected rows."""
+        return sum(r.stop - r.start if isinstance(r, slice) else len(r) for r in self._numbers())
