@@ -97,7 +97,7 @@ def _flat(source: str) -> trees.Columns:
     path, _, name = source.partition(":")
     if not Path(path).is_file():
         raise errors.make("source-missing", f"no file at {path}", "give a ROOT file, or FILE:TREE")
-    with uproot.open(path) as file:
+    with uproot.open(path, array_cache=None, object_cache=None) as file:
         named = file.classnames(cycle=False)
         tree = file[name or next((key for key, kind in named.items() if kind.startswith("TTree")), "")]
         found: trees.Columns = {}
@@ -115,7 +115,7 @@ def _flat(source: str) -> trees.Columns:
 def _uproot(path: Path) -> None:
     import uproot
 
-    with uproot.open(path) as file:
+    with uproot.open(path, array_cache=None, object_cache=None) as file:
         file["Events"].arrays(library="np")
 
 

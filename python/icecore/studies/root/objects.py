@@ -95,7 +95,7 @@ def _plain(name: str, columns: trees.Columns, work: Path) -> Store:
     path = work / f"{name}.root"
     row = max(column.nbytes // len(column) for column in columns.values())
     trees.write(path, columns, f"zlib-{_LEVEL}", max(_BASKET // row, 1))
-    tree = uproot.open(path)["Events"]
+    tree = uproot.open(path, array_cache=None, object_cache=None)["Events"]  # no arrays are kept
 
     def read(rows: np.ndarray[Any, Any] | None) -> Any:
         if rows is None:

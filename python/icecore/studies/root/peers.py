@@ -62,7 +62,7 @@ def _uproot(columns: trees.Columns, work: Path) -> Peer:
     import uproot
 
     path = trees.write(work / "entries.root", columns, "lz4-1", _BASKET)
-    branch = uproot.open(path)["Events"]["c0"]
+    branch = uproot.open(path, array_cache=None, object_cache=None)["Events"]["c0"]
     edges = np.array(branch.entry_offsets)
 
     def read(rows: Rows) -> Any:

@@ -59,7 +59,7 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
 def _uproot(path: Path) -> None:
     import uproot
 
-    with uproot.open(path) as file:
+    with uproot.open(path, array_cache=None, object_cache=None) as file:
         file["Events"].arrays(library="np")
 
 
@@ -84,7 +84,7 @@ def _alone(path: Path, codec: str) -> Callable[[], Any]:
     }
     blocks = []
     data = path.read_bytes()
-    with uproot.open(path) as file:
+    with uproot.open(path, array_cache=None, object_cache=None) as file:
         for branch in file["Events"].branches:
             for number in range(branch.num_baskets):
                 key = branch.basket_key(number)
