@@ -1,8 +1,9 @@
 """Compare what `link` makes of real ROOT files with uproot, branch by branch.
 
 Usage: python tools/compare_root_links.py FILE_OR_FOLDER... [--json REPORT]
-Prints, for each file, how many branches and fields are equal, differ, are read by one side only or by none; then the
-names of all that are not equal. Exit status 1 if any value differs. Needs uproot 5.7 and awkward 2.
+Prints, for each file, how many branches and fields are equal, differ, are read by one side only or by none;
+then the names of those that differ or that only uproot reads. Exit status 1 if any value differs. Needs
+uproot 5.7 and awkward 2.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import awkward as ak
 import icecore
 import uproot
 
-#: branches of which uproot reads no more than these entries, so that thousands of branches take minutes
 _KINDS = ("TTree", "TNtuple", "TNtupleD")
 Outcomes = dict[str, str]
 

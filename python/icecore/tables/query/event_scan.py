@@ -1,4 +1,4 @@
-"""Scan of a table with lists of any length: the engine selects rows by flat columns, lists are read for them."""
+"""Scan of a table with lists: the engine selects rows by flat columns, and the lists are read for them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.repository.cached_property import cached_property
 from icecore.tables.query.event_output import arrow_table, output
 from icecore.tables.query.event_read import Rows
-from icecore.tables.query.scan import Scan, arrow
+from icecore.tables.query.scan import Scan, arrow, arrow_type, metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,12 +26,22 @@ class EventScan(Scan):
     """A scan whose columns include lists; in Arrow they are large lists."""
 
     def __init__(
-        self, table: Table, columns: Sequence[str], where: str | None = None, *, within: Any = None, **options: Any
+        self,
+        table: Table,
+        columns: Sequence[str],
+        where: str | None = None,
+        *,
+        within: Any = None,
+        **options: Any,
     ) -> None:
         if within is not None:
-            message = f"{table.path}: within selects rows of flat columns, and {columns[0]} is not the only one"
+            message = (
+                f"{table.path}: within selects rows of flat columns, and {columns[0]} is not the only one"
+            )
             raise errors.make("unsupported", message, "leave out the columns of lists, or select with a cut")
-        self._every = where is None and not any(options.get(name) for name in ("limit", "source", "unsure_only"))
+        self._every = where is None and not any(
+            options.get(name) for name in ("limit", "source", "unsure_only")
+        )
         if not table._columns and not self._every:
             message = f"{table.path} has no flat columns that could select rows"
             raise errors.make("unsupported", message, "use a cut: arrays(cut=…)")
@@ -56,15 +67,28 @@ class EventScan(Scan):
             yield from self._made(rows).cast(self.schema).combine_chunks().to_batches()
 
     def _made(self, rows: Rows) -> pa.Table:
+        pa = arrow()
         values = self._table._events.read(self.columns, rows)
-        return arrow_table({name: values[name] for name in self.columns})
+        made = arrow_table({name: values[name] for name in self.columns})
+        for at, name in enumerate(self.columns):
+            width = self._table._kind(name)[1] if name in self._table else None
+            if width is not None:
+                items = pa.array(np.ascontiguousarray(values[name]).reshape(-1))
+                made = made.set_column(at, name, pa.FixedSizeListArray.from_arrays(items, width))
+        return made
 
     def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        if self._empty is None:
-            self._empty = self._made(slice(0, 0)).schema
-        return arrow().schema([self._empty.field(name) for name in columns])
+        return arrow().schema([self._fields[name] for name in columns])
 
-    _empty: pa.Schema | None = None
+    @cached_property
+    def _fields(self) -> dict[str, pa.Field]:
+        """Flat columns as in other scans; lists as they come."""
+        pa, table = arrow(), self._table
+        fields = {field.name: field for field in self._made(slice(0, 0)).schema}
+        for name in filter(table.__contains__, self.columns):
+            about = metadata(table._array_of(name).attrs)
+            fields[name] = pa.field(name, arrow_type(pa, *table._kind(name)), metadata=about)
+        return fields
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Return all rows: name → array; a column of lists is an object array of arrays."""

@@ -234,9 +234,7 @@ class Table(EventTable):
         if any(name in self._lists for name in names):
             from icecore.tables.query.event_scan import EventScan
 
-            return EventScan(
-                self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options
-            )
+            return EventScan(self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options)
         return Scan(self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options)
 
     def to_numpy(
