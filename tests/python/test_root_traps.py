@@ -1,4 +1,4 @@
-"""Traps that other readers of RNTuple and TTree fell into, on real files: values that are known beforehand."""
+"""Traps that other readers of RNTuple and TTree fell into, on real files."""
 
 from __future__ import annotations
 

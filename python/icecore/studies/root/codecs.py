@@ -32,13 +32,14 @@ _CODECS = (
 _QUICK = ("none", "lz4-1", "zlib-1", "zstd-5", "lzma-1")
 _GOALS = ("balanced", "archive", "speed", "random")
 _BASKET = 32 << 10
+_ROWS = (1_000_000, 100_000)
 #: bytes of the columns that are taken from a file
 _MOST = 32 << 20
 
 
 def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], None], quick: bool) -> Outcome:
     """Write the flat columns of a tree with each codec, and read all of them again."""
-    columns = _flat(source) if source else trees.events(100_000 if quick else 1_000_000)
+    columns = _flat(source) if source else trees.events(_ROWS[quick])
     raw = sum(column.nbytes for column in columns.values())
     rows = len(next(iter(columns.values())))
     entry = raw // rows

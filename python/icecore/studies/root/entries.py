@@ -14,11 +14,13 @@ from icecore.studies.root.peers import Peer, peers
 from icecore.studies.study import Outcome, Table
 
 _RANDOM = 2000
+#: rows and columns: of all, and of the quick form
+_SIZES = ((5_000_000, 20), (500_000, 4))
 
 
 def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], None], quick: bool) -> Outcome:
     """Read 2,000 random entries of one column of 20, and entries at equal distances."""
-    rows, count = (500_000, 4) if quick else (5_000_000, 20)
+    rows, count = _SIZES[quick]
     columns = trees.detector(rows, count)
     found = peers(columns, work, say)
     chosen = np.sort(np.random.default_rng(1).choice(rows, _RANDOM, replace=False))

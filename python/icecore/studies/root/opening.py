@@ -14,7 +14,7 @@ from icecore.studies.root.clock import clock
 from icecore.studies.root.peers import has
 from icecore.studies.study import Outcome, Table
 
-_BRANCHES = 1500
+_BRANCHES = (1500, 200)
 
 
 def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], None], quick: bool) -> Outcome:
@@ -23,7 +23,7 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
         "Table 7: open a file and list its branches; CPU ms",
         ["file", "branches", "icecore", "uproot", "ROOT"],
     )
-    paths = [_wide(work, 200 if quick else _BRANCHES)]
+    paths = [_wide(work, _BRANCHES[quick])]
     if source:
         paths.append(Path(source.partition(":")[0]))
     for path in paths:

@@ -17,11 +17,12 @@ from icecore.studies.study import Outcome, Table
 
 _CODECS = ("zlib-1", "lz4-1", "zstd-5", "lzma-1")
 _BASKETS = (32_000, 400_000)
+_ROWS = (2_000_000, 200_000)
 
 
 def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], None], quick: bool) -> Outcome:
     """Read 8 columns of float32, 64 MB together."""
-    columns = trees.detector(200_000 if quick else 2_000_000, 8)
+    columns = trees.detector(_ROWS[quick], 8)
     raw = sum(column.nbytes for column in columns.values())
     heads = [
         "codec, basket",
