@@ -131,7 +131,7 @@ impl Scan {
         Ok(Batch { rows, columns })
     }
 
-    /// Evaluates the where-clause for the rows of which the summaries don't say whether they match.
+    /// Evaluates the where-clause for the rows that the summaries leave open.
     fn test(&mut self, pieces: &[Piece]) -> Result<Tested> {
         let unsure: Vec<&Piece> = pieces.iter().filter(|p| !p.sure).collect();
         let columns = self.options.filter.as_ref().map_or_else(Vec::new, |f| f.columns.clone());

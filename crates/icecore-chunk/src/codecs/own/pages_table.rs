@@ -18,7 +18,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Reads the table of a chunk with so many pages, the last of which decodes to `last` bytes; the statistics and the lengths
+    /// Reads the table of a chunk with so many pages; its last page decodes to `last` bytes; the statistics and the lengths
     /// have the right checksum.
     pub fn parse(stored: &'a [u8], count: usize, last: usize) -> Result<Table<'a>> {
         let short = || corrupt(NAME, format!("{} bytes, too few for {count} pages and their table", stored.len()));
@@ -68,7 +68,7 @@ fn check(part: &[u8], stated: u32, name: &str) -> Result<()> {
     }
 }
 
-/// Appends a chunk: the table, then `pages`, which are as long as `lengths` says and of which the last decodes to `last` bytes.
+/// Appends a chunk: the table, then `pages`, which are as long as `lengths` says; the last one decodes to `last` bytes.
 pub(super) fn write(statistics: &[u8], pages: &[u8], lengths: &[usize], last: usize, out: &mut Vec<u8>) -> Result<()> {
     let most = lengths.iter().copied().max().unwrap_or(0).max(1);
     let width = most.ilog2() as usize / 8 + 1;
