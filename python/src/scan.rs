@@ -62,6 +62,12 @@ impl Scan {
         Ok(Some((batch.rows, columns.collect())))
     }
 
+    /// The numbers of the next rows that match, without their columns; None at the end.
+    fn next_rows<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<u64>>>> {
+        let rows = py.detach(|| self.scan()?.next_rows()).or_raise()?;
+        Ok(rows.map(|rows| PyArray1::from_vec(py, rows)))
+    }
+
     /// The (start, stop) of the row ranges in which all rows match according to the summaries.
     fn whole(&self) -> PyResult<Vec<(u64, u64)>> {
         let scan = self.scan().or_raise()?;

@@ -19,8 +19,8 @@ FOLDER = DATA / "root"
 SMALL = 600_000
 _FILES = sorted(FOLDER.rglob("*.root")) if FOLDER.is_dir() else []
 FILES = [path for path in _FILES if path.stat().st_size < SMALL and "coffea" not in path.name]
-#: fields of two base classes of one name, which uproot shows twice; unions
-ELSEWHERE = {"multi_grandparent", "variant_int32_string", "vector_variant_int64_string"}
+#: unions
+ELSEWHERE = {"variant_int32_string", "vector_variant_int64_string"}
 #: trees whose branches differ in length
 UNEVEN = {"string-example": ("Refs",)}
 #: files that uproot cannot read

@@ -82,6 +82,33 @@ impl Chain {
         self.decode_packed(self.packed(stored), planes, shape, wanted, out, scratch)
     }
 
+    /// Whether [`Chain::decode_parts`] of few elements takes much less time than a whole chunk.
+    pub fn has_parts(&self) -> bool {
+        let own = matches!(&self.serializer, Serializer::Own(codec) if codec.has_parts());
+        own && self.arrays.is_empty()
+    }
+
+    /// As [`Chain::decode`], where only the bytes of these ranges must be right; they begin and end with elements.
+    pub fn decode_parts(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        wanted: &[Range<usize>],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let end = wanted.iter().map(|range| range.end).max().unwrap_or(0);
+        match &self.serializer {
+            Serializer::Own(codec) if self.has_parts() && out.len() == self.raw_len(shape)? && end <= out.len() => {
+                let held = self.unpack(self.packed(stored), None, out.len(), 0, scratch)?;
+                codec.decode_parts(held.bytes(), shape, wanted, out, scratch)?;
+                held.release(scratch);
+                Ok(())
+            }
+            _ => self.decode(stored, shape, (0, out.len() as u64), out, scratch),
+        }
+    }
+
     /// The stored bytes, with no codec undone.
     pub(crate) fn packed<'a>(&self, bytes: &'a [u8]) -> Packed<'a> {
         Packed { bytes, left: self.bytes.len() }

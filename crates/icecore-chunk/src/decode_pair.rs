@@ -1,5 +1,7 @@
 //! Decode two DEFLATE streams together: one advances while the other waits for memory.
 
+use std::ops::Range;
+
 use icecore_grid::Result;
 
 use crate::buffer::Buffer;
@@ -19,6 +21,8 @@ pub struct Job<'a> {
     pub planes: usize,
     pub shape: &'a [u64],
     pub wanted: (u64, u64),
+    /// Ranges of bytes in `wanted` that are enough, see [`Chain::decode_parts`]; all of it if there are none.
+    pub parts: Vec<Range<usize>>,
     pub out: &'a mut [u8],
 }
 
@@ -69,6 +73,9 @@ impl<'a> Job<'a> {
     /// # Errors
     /// As [`Chain::decode_top`].
     pub fn alone(self, scratch: &mut Scratch) -> Result<()> {
+        if !self.parts.is_empty() {
+            return self.chain.decode_parts(self.stored, self.shape, &self.parts, self.out, scratch);
+        }
         self.chain.decode_top(self.stored, self.planes, self.shape, self.wanted, self.out, scratch)
     }
 

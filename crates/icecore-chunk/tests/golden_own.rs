@@ -69,6 +69,10 @@ fn fpc(axis: i64) -> Value {
     json!([{"name": "icecore.fpc", "configuration": {"axis": axis}}])
 }
 
+fn pages(page: u64) -> Value {
+    json!([{"name": "icecore.pages", "configuration": {"page": page}}])
+}
+
 /// Of each chunk the first list would do; the third is the shortest for this one.
 fn choice() -> Value {
     let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
@@ -87,6 +91,11 @@ fn cases() -> Vec<(&'static str, DType, Value)> {
         ("fpc_f4", DType::Float32, fpc(-1)),
         ("fpc_f8", DType::Float64, fpc(0)),
         ("fpc_i8", DType::Int64, fpc(1)),
+        ("pages_b1", DType::Bool, pages(100)),
+        ("pages_f4", DType::Float32, pages(64)),
+        ("pages_i2_few", DType::Int16, pages(256)),
+        ("pages_i8", DType::Int64, pages(31)),
+        ("pages_s8", DType::Bytes(8), pages(16)),
         ("predict_none_f4", DType::Float32, predict(json!("none"), true)),
         ("predict_lorenzo_u1", DType::UInt8, predict(json!("lorenzo"), true)),
         ("predict_lorenzo_f2", DType::Float16, predict(json!("lorenzo"), true)),
@@ -146,7 +155,12 @@ fn write() {
             std::fs::write(file, chain.encode(&data(name, &dtype), &SHAPE, &mut Scratch::new()).unwrap()).unwrap();
         }
         let grid = json!({"name": "regular", "configuration": {"chunk_shape": SHAPE}});
-        let fill = if matches!(dtype, DType::Complex64 | DType::Complex128) { json!([0, 0]) } else { json!(0) };
+        let fill = match dtype {
+            DType::Complex64 | DType::Complex128 => json!([0, 0]),
+            DType::Bool => json!(false),
+            DType::Bytes(_) => json!(""),
+            _ => json!(0),
+        };
         let meta = json!({"shape": SHAPE, "data_type": dtype.to_json(), "fill_value": fill, "codecs": codecs, "chunk_grid": grid});
         lines.push(json!({"name": name, "meta": meta}).to_string());
     }

@@ -274,7 +274,7 @@ proptest! {
         let [first, second] = &mut outs;
         let job = |i: usize, out| {
             let chain = &chains[chunks[i].chain];
-            Job { chain, stored: &stored[i], planes: usize::MAX, shape: &shapes[i], wanted: chunks[i].wanted, out }
+            Job { chain, stored: &stored[i], planes: usize::MAX, shape: &shapes[i], wanted: chunks[i].wanted, parts: vec![], out }
         };
         let together = decode_pair([job(0, first), job(1, second)], &mut scratch);
         for i in 0..2 {

@@ -1,5 +1,6 @@
 //! The copy of one chunk to the output: loops of source and destination offsets.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::kernel::Job;
@@ -92,6 +93,33 @@ impl Copy {
             }
         }
         (lo, hi + 1)
+    }
+
+    /// The ranges of the chunk's elements that are read, in any order; `None` if there are more than `most`.
+    #[must_use]
+    pub fn source_parts(&self, most: usize) -> Option<Vec<Range<u64>>> {
+        let (len, loops) = match self.runs.as_slice() {
+            [Run::Step { n, src: 1, .. }, outer @ ..] => (*n, outer),
+            all => (1, all),
+        };
+        let mut starts = vec![self.src];
+        for run in loops {
+            let count = match run {
+                Run::Step { n, .. } => usize::try_from(*n).ok()?,
+                Run::Scatter { n, .. } => *n,
+            };
+            if starts.len().checked_mul(count)? > most {
+                return None;
+            }
+            let offsets: Vec<u64> = match run {
+                Run::Step { n, src, .. } => (0..*n).map(|i| i * src).collect(),
+                Run::Scatter { table, lo, n } => {
+                    (*lo..*lo + *n).map(|entry| table.source(entry, &self.strides)).collect()
+                }
+            };
+            starts = starts.iter().flat_map(|start| offsets.iter().map(move |offset| start + offset)).collect();
+        }
+        Some(starts.into_iter().map(|start| start..start + len).collect())
     }
 
     /// Copies the needed elements of a decoded chunk into the output.

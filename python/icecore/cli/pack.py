@@ -68,8 +68,8 @@ def pack(
         typer.Option(
             "--for",
             metavar="GOAL",
-            help="Goal of auto: archive (smallest), balanced (least time from store to data) or speed "
-            "(fastest decoding).",
+            help="Goal of auto: archive (smallest), balanced (least time from store to data), speed "
+            "(fastest decoding) or random (single entries without the rest of their chunk).",
         ),
     ] = "balanced",
     bandwidth: Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,12 @@ _TOP_LEVEL = 7
 #: smallest and largest bytes of a chunk of planes: low planes are skipped only if reading them would cost
 #: more than another request
 _PLANES_CHUNK = (1 << 20, 2 << 20)
+#: elements of a page (one batch of pco's), and smallest and largest bytes of a chunk of pages
+PAGE = 256
+_PAGES_CHUNK = (128 << 10, 256 << 10)
+_PAGES_LEVEL, _LONGEST_ROW = 8, 1 << 14
+#: kinds of dtypes that are stored in pages
+_PAGED = "biufmMSV"
 #: codecs that other readers of Zarr v3 support
 _PORTABLE = frozenset(
     ("bytes", "vlen-utf8", "vlen-bytes", "gzip", "zstd", "blosc", "crc32c", "transpose", "sharding_indexed")
@@ -67,6 +74,8 @@ def resolve(
               ``shuffle+NAME`` and ``NAME:LEVEL``;
             - ``planes`` or ``planes:LEVEL``: byte planes of floats, for reads with reduced precision; other
               dtypes as ``default``;
+            - ``pages`` or ``pages:LEVEL``: small pages over shared statistics, for reads of single elements;
+              strings and complex numbers as ``default``;
             - a Zarr v3 list or its JSON.
         data_type: the Zarr v3 ``data_type`` of the array.
         dtype: its NumPy dtype.
@@ -110,8 +119,10 @@ def _resolved(spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[
     if match is not None and match["name"] == "planes" and not match["shuffle"]:
         level = int(match["level"] or _TOP_LEVEL)
         return _planes(level, dtype) or _default(data_type, chunk)
+    if match is not None and match["name"] == "pages" and not match["shuffle"]:
+        return _pages(int(match["level"] or _PAGES_LEVEL), dtype, chunk) or _default(data_type, chunk)
     if match is None or match["name"] not in _COMPRESSORS:
-        known = ", ".join(["auto", "default", "none", "planes", *_COMPRESSORS])
+        known = ", ".join(["auto", "default", "none", "planes", "pages", *_COMPRESSORS])
         raise errors.make(
             "codec", f"unknown codec {spec!r}", f"use {known}; shuffle+NAME, NAME:LEVEL, or a JSON list"
         )
@@ -161,8 +172,19 @@ def fit(codecs: Sequence[Codec], data_type: Any, dtype: np.dtype[Any], path: str
 
 def chunk_bytes(spec: Spec, dtype: np.dtype[Any]) -> tuple[int, int] | None:
     """Return the preferred range of chunk sizes of these codecs in bytes; None without a preference."""
-    named = isinstance(spec, str) and spec.strip().split(":")[0] == "planes"
-    return _PLANES_CHUNK if named and dtype.kind in "fc" else None
+    name = spec.strip().split(":")[0] if isinstance(spec, str) else ""
+    if name == "pages" and dtype.kind in _PAGED:
+        return _PAGES_CHUNK
+    return _PLANES_CHUNK if name == "planes" and dtype.kind in "fc" else None
+
+
+def _pages(level: int, dtype: np.dtype[Any], chunk: Sequence[int]) -> list[Codec]:
+    """Return the codec of pages of whole rows; an empty list for dtypes that it doesn't take."""
+    if dtype.kind not in _PAGED or not dtype.itemsize:
+        return []
+    row = prod(chunk[1:]) if len(chunk) > 1 else 1
+    page = row if PAGE < row <= _LONGEST_ROW else max(PAGE // row, 1) * row if row <= PAGE else PAGE
+    return [_named("icecore.pages", page=page, level=level)]
 
 
 def _planes(level: int, dtype: np.dtype[Any]) -> list[Codec]:

@@ -102,3 +102,15 @@ def lines(
     axes.legend(fontsize=8)
     figure.savefig(path)
     return str(path)
+
+
+def bars(path: Path, title: str, label: str, values: Mapping[str, float]) -> str:
+    """Draw horizontal bars on a logarithmic axis; those of icecore stand out."""
+    figure, axes = canvas(title)
+    names = list(values)[::-1]
+    colors = ["tab:blue" if name.startswith("icecore") else "tab:gray" for name in names]
+    drawn = axes.barh(names, [values[name] for name in names], color=colors)
+    axes.bar_label(drawn, fmt="%.3g", padding=3, fontsize=8)
+    scales(axes, (label, ""), "x")
+    figure.savefig(path)
+    return str(path)

@@ -103,6 +103,10 @@ class LinkOptions(IngestOptions):
     allow_links: Sequence[str] | None = None
 
 
+#: the goal for reads of single elements: small pages, without measuring
+RANDOM = "random"
+
+
 @dataclass(frozen=True)
 class PackOptions(IngestOptions):
     """Arguments of :func:`icecore.pack`."""
@@ -126,7 +130,12 @@ class PackOptions(IngestOptions):
     @property
     def codec_goal(self) -> Goal:
         """What ``codec="auto"`` optimizes."""
-        return Goal.of(self.goal, self.bandwidth)
+        return Goal.of("balanced" if self.goal == RANDOM else self.goal, self.bandwidth)
+
+    @property
+    def codec_spec(self) -> spec.Spec:
+        """``codec``; of the goal ``random`` small pages, which need no measuring."""
+        return "pages" if self.codec == "auto" and self.goal == RANDOM else self.codec
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -149,6 +158,9 @@ class PackOptions(IngestOptions):
             message = "measure compares layouts for the reads in access, which is missing"
             raise errors.make("invalid", message, f"--access {EXAMPLE}")
         _ = self.codec_goal, self.patterns
+        if self.codec_spec == "pages" and self.portable:
+            message = "the goal random needs the codec icecore.pages, which is not portable"
+            raise errors.make("invalid", message, "remove portable, or choose another goal")
         if self.memory_bytes < 1:
             message = f"memory: at least 1 byte is needed (got {self.memory_bytes})"
             raise errors.make("invalid", message, "--memory 500MB")

@@ -82,7 +82,8 @@ def pack(
         shard: the same for the unit of I/O.
         codec: ``auto`` measures codecs on samples of each array and chooses one for the goal; for other
             values see :func:`icecore.codecs.spec.resolve`.
-        goal: the goal of ``auto``: ``archive`` (smallest), ``speed`` (fastest decoding) or ``balanced``
+        goal: the goal of ``auto``: ``archive`` (smallest), ``speed`` (fastest decoding), ``random`` (single
+            elements without the rest of their chunk: small pages, not measured) or ``balanced``
             (least time from store to data); see :class:`icecore.analyzer.measure.Goal`.
         bandwidth: speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).
         portable: use only codecs that other Zarr readers have.

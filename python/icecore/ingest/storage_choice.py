@@ -50,7 +50,7 @@ class StorageChoice:
         return cls(
             options.chunk,
             options.shard,
-            options.codec,
+            options.codec_spec,
             options.portable,
             options.codec_goal,
             options.patterns,
@@ -80,6 +80,7 @@ class StorageChoice:
             codec = "default" if self.codec == "auto" else self.codec
             return layout_benchmark.fastest(entry, read, reads, codec, rows, budget)
         is_column = entry.is_column or (self.tables and KEY not in entry.attrs)
+        is_column = is_column and self.codec != "pages"
         if is_column and not reads and chunk is None and shard is None and len(shape) == 1:
             chunk = (CHUNK,)
         alone = self.codec == "auto" and self.goal.name == "archive" and self.grows is None and not reads

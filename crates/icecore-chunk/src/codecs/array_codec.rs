@@ -38,6 +38,25 @@ pub(crate) trait ArrayCodec: Debug + Send + Sync {
         self.decode(stored, shape, wanted, out, scratch)
     }
 
+    /// As `decode`, where only the bytes of these ranges must be right.
+    fn decode_parts(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        wanted: &[Range<usize>],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let start = wanted.iter().map(|range| range.start).min().unwrap_or(0);
+        let end = wanted.iter().map(|range| range.end).max().unwrap_or(0);
+        self.decode(stored, shape, start..end, out, scratch)
+    }
+
+    /// Whether few ranges take much less time than the chunk.
+    fn has_parts(&self) -> bool {
+        false
+    }
+
     /// The codec, if its first planes can be read alone.
     fn planes(&self) -> Option<&dyn Planes> {
         None

@@ -11,6 +11,7 @@ use crate::codecs::own::byteplanes::BytePlanes;
 use crate::codecs::own::choice::Choice;
 use crate::codecs::own::fpc::Fpc;
 use crate::codecs::own::gwf_vect::GwfVect;
+use crate::codecs::own::pages::Pages;
 use crate::codecs::own::predict::Predict;
 use crate::codecs::own::root_basket::RootBasket;
 use crate::codecs::own::root_page::RootPage;
@@ -19,7 +20,7 @@ use crate::extension::Extension;
 
 /// Whether the table has this name.
 pub(crate) fn is_array_codec(name: &str) -> bool {
-    matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.predict")
+    matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.pages" | "icecore.predict")
         || matches!(
             name,
             "icecore.gwf_vect" | "icecore.root_basket" | "icecore.root_page" | "packbits" | "sharding_indexed"
@@ -38,6 +39,7 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result
         "icecore.choice" => Arc::new(Choice::parse(ext, dtype)?),
         "icecore.fpc" => Arc::new(Fpc::parse(ext, dtype)?),
         "icecore.gwf_vect" => Arc::new(GwfVect::parse(ext, dtype)?),
+        "icecore.pages" => Arc::new(Pages::parse(ext, dtype)?),
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
         "icecore.root_basket" => Arc::new(RootBasket::parse(ext, dtype)?),
         "icecore.root_page" => Arc::new(RootPage::parse(ext, dtype)?),

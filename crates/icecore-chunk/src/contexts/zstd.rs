@@ -57,6 +57,27 @@ impl Decompressor {
         }
     }
 
+    /// Decodes one frame that was written over a dictionary of plain bytes, which may be empty.
+    pub fn decompress_with(&mut self, input: &[u8], dictionary: &[u8], out: &mut [u8]) -> Result<()> {
+        if dictionary.is_empty() {
+            return self.decompress(input, out, out.len());
+        }
+        self.reset();
+        let (context, place) = (self.context.as_ptr(), out.as_mut_ptr().cast::<c_void>());
+        // SAFETY: pointers and lengths come from slices, which outlive both calls; the prefix is used by the second alone.
+        let n = unsafe {
+            match sys::ZSTD_DCtx_refPrefix(context, dictionary.as_ptr().cast(), dictionary.len()) {
+                failed if error_name(failed).is_some() => failed,
+                _ => sys::ZSTD_decompressDCtx(context, place, out.len(), input.as_ptr().cast(), input.len()),
+            }
+        };
+        match error_name(n) {
+            None if n == out.len() => Ok(()),
+            None => Err(wrong_length("zstd", n, out.len())),
+            Some(name) => Err(corrupt("zstd", format!("{name} ({} stored bytes over a dictionary)", input.len()))),
+        }
+    }
+
     /// Decodes until `enough` bytes are available.
     fn decompress_prefix(&mut self, input: &[u8], out: &mut [u8], enough: usize) -> Result<()> {
         self.reset();
@@ -137,13 +158,33 @@ impl Compressor {
         checksum: bool,
         min_match: MinMatch,
     ) -> Result<()> {
+        self.frame(input, &[], out, level, checksum, min_match)
+    }
+
+    /// Appends a frame over a dictionary of plain bytes to `out`.
+    pub fn compress_with(&mut self, input: &[u8], dictionary: &[u8], out: &mut Vec<u8>, level: i32) -> Result<()> {
+        self.frame(input, dictionary, out, level, false, MinMatch::Usual)
+    }
+
+    fn frame(
+        &mut self,
+        input: &[u8],
+        dictionary: &[u8],
+        out: &mut Vec<u8>,
+        level: i32,
+        checksum: bool,
+        min_match: MinMatch,
+    ) -> Result<()> {
         let ctx = self.0.as_ptr();
         let compress = |start: *mut u8, room: usize| {
-            // SAFETY: valid context; pointers and lengths come from a slice and from `append`.
+            // SAFETY: valid context; pointers and lengths come from slices, which outlive the calls, and from `append`.
             let code = unsafe {
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_compressionLevel, level);
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_checksumFlag, i32::from(checksum));
                 sys::ZSTD_CCtx_setParameter(ctx, sys::ZSTD_cParameter::ZSTD_c_minMatch, min_match.value());
+                if !dictionary.is_empty() {
+                    sys::ZSTD_CCtx_refPrefix(ctx, dictionary.as_ptr().cast(), dictionary.len());
+                }
                 sys::ZSTD_compress2(ctx, start.cast(), room, input.as_ptr().cast(), input.len())
             };
             let failed = |name: &str| {

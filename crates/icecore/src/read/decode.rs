@@ -11,6 +11,7 @@ use super::decode_pairing::{DecodePairing, Found};
 use super::locate::{Located, Piece, State};
 use super::{Query, ReadOptions, fetch, prefix};
 use crate::pool::{for_each, guarded};
+use crate::store::Source;
 
 /// State that a decoding thread keeps between chunks.
 #[derive(Default)]
@@ -27,6 +28,9 @@ struct Desk {
     chunk: Vec<u8>,
     kept: Option<Arc<[u8]>>,
 }
+
+/// Parts of a chunk up to which they are decoded alone, where its codec can.
+const MOST_PARTS: usize = 1024;
 
 /// Destination of a decoded chunk.
 #[derive(Clone, Copy)]
@@ -66,11 +70,15 @@ pub(crate) struct Decoder<'a> {
     /// Complete spans of pieces for which too few bytes were fetched.
     short: Mutex<Vec<Span>>,
     singles: DecodePairing,
+    /// Whether all sources are local files.
+    local: bool,
 }
 
 impl<'a> Decoder<'a> {
     pub fn new(queries: &'a [Query<'a>], located: &'a Located) -> Self {
-        Self { queries, located, short: Mutex::default(), singles: DecodePairing::new(located.spans.len()) }
+        let local = located.sources.iter().all(|source| matches!(source, Source::Local(_)));
+        let singles = DecodePairing::new(located.spans.len());
+        Self { queries, located, short: Mutex::default(), singles, local }
     }
 
     /// Decodes chunks that still wait for a partner; returns spans that must be fetched again.
@@ -218,6 +226,8 @@ impl<'a> Decoder<'a> {
                 }
                 Landing::Target(at)
             }
+            // A file in reach gives the bytes again sooner than the rest of the chunk is decoded.
+            None if query.array.meta().chain.has_parts() && self.local => Landing::Beside,
             None if self.located.keep && chunks().takes(bytes) => Landing::Kept,
             None => Landing::Beside,
         };
@@ -229,7 +239,8 @@ impl Task<'_> {
     /// A decoding job; `desk` has the chunk's cut and buffers.
     fn job<'j>(&'j self, desk: &'j mut Desk) -> Result<Job<'j>> {
         let Desk { cut, chunk, kept } = desk;
-        let mut wanted = (0, self.bytes as u64);
+        let (mut wanted, mut parts) = ((0, self.bytes as u64), Vec::new());
+        let (chain, size) = (&self.query.array.meta().chain, self.query.itemsize());
         let out = match self.landing {
             // SAFETY: in bounds, as was checked when the landing was chosen; cuts of one selection never overlap in the
             // target, and the query has exclusive use of it.
@@ -242,12 +253,15 @@ impl Task<'_> {
             }
             Landing::Beside => {
                 let (low, high) = cut.copy.source_span();
-                wanted = (low * self.query.itemsize() as u64, high * self.query.itemsize() as u64);
+                wanted = (low * size as u64, high * size as u64);
+                if chain.has_parts() {
+                    let found = cut.copy.source_parts(MOST_PARTS).unwrap_or_default();
+                    parts.extend(found.iter().map(|part| part.start as usize * size..part.end as usize * size));
+                }
                 room(chunk, self.bytes)?
             }
         };
-        let chain = &self.query.array.meta().chain;
-        Ok(Job { chain, stored: self.stored, planes: self.planes, shape: &cut.shape, wanted, out })
+        Ok(Job { chain, stored: self.stored, planes: self.planes, shape: &cut.shape, wanted, parts, out })
     }
 
     /// Copies decoded elements to their place in the target.

@@ -25,6 +25,14 @@ impl Hits {
         }
     }
 
+    /// The numbers of the rows in the table.
+    pub fn rows(&self, piece: &Piece) -> Vec<u64> {
+        match self {
+            Self::All => piece.rows.clone().collect(),
+            Self::Some(rows) => rows.iter().map(|row| piece.rows.start + u64::from(*row)).collect(),
+        }
+    }
+
     /// Keeps the first `count` of a piece's needed rows.
     pub fn keep(&mut self, piece: &Piece, count: usize) {
         match self {

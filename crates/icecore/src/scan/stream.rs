@@ -24,6 +24,13 @@ pub struct Scan {
     report: ScanReport,
 }
 
+/// The columns of the where-clause in some pieces, and the rows for which it is true.
+struct Tested {
+    columns: Vec<usize>,
+    loaded: Vec<Loaded>,
+    hits: Vec<Hits>,
+}
+
 impl Scan {
     /// Starts a scan and prunes; reads only summaries.
     ///
@@ -76,6 +83,27 @@ impl Scan {
         Ok(None)
     }
 
+    /// The numbers of the next rows that match, at least one, without their columns; None at the end.
+    ///
+    /// # Errors
+    /// As [`Scan::next_batch`].
+    pub fn next_rows(&mut self) -> Result<Option<Vec<u64>>> {
+        while self.left > 0 {
+            let pieces = self.windows.next();
+            if pieces.is_empty() {
+                break;
+            }
+            let hits = self.test(&pieces)?.hits;
+            let wanted = self.wanted(&pieces, hits);
+            let rows: Vec<u64> = wanted.iter().flat_map(|w| w.hits.rows(w.piece)).collect();
+            if !rows.is_empty() {
+                self.report.rows_out += rows.len() as u64;
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
+
     /// The numbers of the output columns.
     pub fn columns(&self) -> &[usize] {
         &self.options.columns
@@ -92,15 +120,7 @@ impl Scan {
     }
 
     fn window(&mut self, pieces: &[Piece]) -> Result<Batch> {
-        let unsure: Vec<&Piece> = pieces.iter().filter(|p| !p.sure).collect();
-        let columns = self.options.filter.as_ref().map_or_else(Vec::new, |f| f.columns.clone());
-        let (loaded, report) = load(&self.table, &columns, &unsure, &self.options.read)?;
-        self.report.predicate += report;
-        self.report.rows_tested += unsure.iter().map(|p| p.count() as u64).sum::<u64>();
-        let hits = match &self.options.filter {
-            Some(clause) => filter(&self.table, clause, &unsure, &loaded)?,
-            None => Vec::new(),
-        };
+        let Tested { columns, loaded, hits } = self.test(pieces)?;
         let wanted = self.wanted(pieces, hits);
         let tested: Vec<(usize, &Loaded)> = columns.iter().copied().zip(&loaded).collect();
         let rows = wanted.iter().map(|w| w.hits.count(w.piece)).sum();
@@ -110,6 +130,20 @@ impl Scan {
         let (columns, report) = collect(&self.table, &self.options.columns, &wanted, &tested, &self.options.read)?;
         self.report.data += report;
         Ok(Batch { rows, columns })
+    }
+
+    /// Evaluates the where-clause for the rows that the summaries leave open.
+    fn test(&mut self, pieces: &[Piece]) -> Result<Tested> {
+        let unsure: Vec<&Piece> = pieces.iter().filter(|p| !p.sure).collect();
+        let columns = self.options.filter.as_ref().map_or_else(Vec::new, |f| f.columns.clone());
+        let (loaded, report) = load(&self.table, &columns, &unsure, &self.options.read)?;
+        self.report.predicate += report;
+        self.report.rows_tested += unsure.iter().map(|p| p.count() as u64).sum::<u64>();
+        let hits = match &self.options.filter {
+            Some(clause) => filter(&self.table, clause, &unsure, &loaded)?,
+            None => Vec::new(),
+        };
+        Ok(Tested { columns, loaded, hits })
     }
 
     /// The pieces with needed rows, up to the limit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -237,11 +237,18 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
 
 
 def _members(ntuple: _Ntuple, below: list[int]) -> dict[str, int]:
-    """name → field of a record: its own members, then those of base classes (named ``:_0``, ``:_1``, …)."""
+    """name → field of a record: its own members, then those of base classes (named ``:_0``, ``:_1``, …).
+
+    Members that another class of the record has too get the name of their base class in front, as in uproot.
+    """
     found = {ntuple.fields[n]["name"]: n for n in below if not ntuple.fields[n]["name"].startswith(":_")}
-    for base in reversed([n for n in below if ntuple.fields[n]["name"].startswith(":_")]):
-        for name, child in _members(ntuple, ntuple.children[base]).items():
-            found[name if name not in found else f"{ntuple.fields[base]['type']}::{name}"] = child
+    bases = [n for n in below if ntuple.fields[n]["name"].startswith(":_")]
+    inherited = [
+        (base, *member) for base in bases for member in _members(ntuple, ntuple.children[base]).items()
+    ]
+    names = Counter([*found, *(name for _, name, _ in inherited)])
+    for base, name, child in inherited:
+        found[name if names[name] == 1 else f"{ntuple.fields[base]['type']}::{name}"] = child
     return found
 
 

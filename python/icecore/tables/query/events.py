@@ -13,6 +13,7 @@ from icecore.repository.cached_property import cached_property
 from icecore.tables.query.event_columns import EventColumn, Filter, choose, column_at, find_columns, resolve
 from icecore.tables.query.event_cut import Column, Expression
 from icecore.tables.query.event_output import LIBRARIES, event_array, output
+from icecore.tables.query.event_prune import Range, load, pruned
 from icecore.tables.query.event_read import Rows, read_events
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Events:
     def __init__(self, group: Group) -> None:
         self._group = group
         self._log: list[int] = []
+        self._ranges: dict[str, Range | None] = {}
 
     @cached_property
     def columns(self) -> dict[str, EventColumn]:
@@ -55,6 +57,18 @@ class Events:
     def bytes_read(self) -> int:
         """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
         return sum(self._log)
+
+    @property
+    def lists(self) -> list[str]:
+        """Names of the columns of lists."""
+        return [name for name, column in self.columns.items() if column.kind == "list"]
+
+    def read(self, names: Sequence[str], rows: Rows) -> dict[str, Any]:
+        """Columns at some rows: a range, or increasing numbers."""
+        loaded: dict[str, Any] = {}
+        self._log.clear()
+        self._load(list(names), rows, loaded)
+        return loaded
 
     def arrays(
         self,
@@ -186,8 +200,10 @@ class Events:
         that columns of later parts and of the result are read only where the earlier ones hold.
         """
         loaded: dict[str, Any] = {}
+        if cut is not None:
+            rows = pruned(Expression(cut).tree, rows, self._range_of)
         count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        for part in Expression(cut).conjuncts() if cut is not None else ():
+        for part in Expression(cut).conjuncts() if cut is not None and count else ():
             self._load(part.names, rows, loaded)
             mask = part.mask({name: loaded[name] for name in part.names})
             if mask.all():
@@ -201,6 +217,14 @@ class Events:
         names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
         self._load(names, rows, loaded)
         return {name: each.evaluate(loaded) for name, each in wanted.items()}, count
+
+    def _range_of(self, name: str) -> Range | None:
+        """The least and largest value of a flat column in each zone of rows, where a summary says them."""
+        if name not in self._ranges:
+            column = self._column(name)
+            array = self._group.repo._array(column.path) if column.kind == "array" else None
+            self._ranges[name] = load(array, self._log) if array is not None else None
+        return self._ranges[name]
 
     def _load(self, names: list[str], rows: Rows, loaded: dict[str, Any]) -> None:
         missing = {}

@@ -30,13 +30,15 @@ def lazy(table: Table) -> polars.LazyFrame:
         raise errors.make("unsupported", "a LazyFrame needs polars", "pip install 'icecore[table]'") from None
     pa = arrow()
     fields = [pa.field(name, arrow_type(pa, *table._kind(name))) for name in table]
+    names = [*table, *table._lists]
+    fields += list(table.scan(table._lists).schema) if table._lists else []
     empty = pl.from_arrow(pa.schema(fields).empty_table())
     assert isinstance(empty, pl.DataFrame)
 
     def source(
         columns: list[str] | None, predicate: polars.Expr | None, rows: int | None, _batch: int | None
     ) -> Iterator[polars.DataFrame]:
-        wanted = list(table) if columns is None else columns
+        wanted = names if columns is None else columns
         tested = [] if predicate is None else predicate.meta.root_names()
         read = [*wanted, *(name for name in dict.fromkeys(tested) if name not in wanted)]
         # With both, Polars applies the predicate to the first n rows of the table.

@@ -184,11 +184,11 @@ class Scan:
         pa, fields = arrow(), {}
         for name in self._read:
             attrs = self._table._array_of(name).attrs
-            fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=_metadata(attrs))
+            fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=metadata(attrs))
         return fields
 
 
-def _metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
+def metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
     """Return a column's attributes as metadata for Arrow and Parquet; other types than strings as JSON."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(to_json(value)) for name, value in attrs.items()

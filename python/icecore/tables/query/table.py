@@ -72,8 +72,9 @@ class Table(TableColumns):
         the columns of the where-clause are read first, then the chunks that contain matching rows.
 
         Args:
-            columns: names, in the order of the result; all by default.
-            where: a where-clause, see :class:`Table`.
+            columns: names, in the order of the result; all by default. Lists of any length become Arrow's
+                large lists.
+            where: a where-clause, see :class:`Table`; it selects rows by flat columns.
             within: select rows inside a shapely geometry, a GeoJSON mapping or a GeoJSON file (its path).
                 Longitudes may use any range, such as -180 to 180, 0 to 360 or 170 to 190. Rings may have
                 either orientation. Exception: a clockwise GeoJSON ring within -180 to 180 with a side longer
@@ -119,7 +120,11 @@ class Table(TableColumns):
         """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
-        names = self._names(columns)
+        names = [*self._columns, *self._lists] if columns is None else self._names(columns)
+        if any(name in self._lists for name in names):
+            from icecore.tables.query.event_scan import EventScan
+
+            return EventScan(self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options)
         return Scan(self, names, where, limit=limit, prune=prune, unsure_only=unsure_only, **options)
 
     def to_numpy(

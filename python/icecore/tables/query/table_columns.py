@@ -12,6 +12,7 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
+from icecore.tables.query.event_columns import JAGGED
 from icecore.tables.query.event_table import EventTable
 from icecore.tables.query.group_columns import group_columns, listed, tables_below
 
@@ -88,6 +89,12 @@ class TableColumns(EventTable):
         """column or item → its index in the engine."""
         return {name: i for i, name in enumerate([*self._columns, *self._items])}
 
+    @cached_property
+    def _lists(self) -> list[str]:
+        """Names of the columns with lists of any length; none of a table of chosen columns."""
+        has_any = self._is_all and any(JAGGED in node.attrs for node in self._group.repo._visible())
+        return self._events.lists if has_any else []
+
     def _array_of(self, name: str) -> Array:
         """Return the array of a column or item."""
         return self._columns[name] if name in self._columns else self._items[name]
@@ -119,7 +126,7 @@ class TableColumns(EventTable):
             return list(self._columns)
         wanted = listed(columns)
         for name in wanted:
-            if name in self._columns or name in self._items:
+            if name in self._columns or name in self._items or name in self._lists:
                 continue
             if name in self._left_out:
                 raise errors.make(

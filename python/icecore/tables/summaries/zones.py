@@ -113,11 +113,19 @@ def _sound(entry: Any) -> bool:
 
 def load(repo: Repo, parent: str, entry: dict[str, Any]) -> Zones:
     """Load the summary of an entry of :func:`entries`."""
-    top, zones = _top(parent), -(-entry["rows"] // ZONE)
-    part = (entry["at"], slice(0, zones))
-    found = repo.read({f"{top}/{name}": part for name in (entry["kind"], "moments", "count")})
-    ranges, moments, count = found.values()
+    ranges, moments, count = repo.read(_places(parent, entry)).values()
     return Zones(entry["rows"], entry["digest"], ranges, moments, count)
+
+
+def stored_bytes(repo: Repo, parent: str, entry: dict[str, Any]) -> int:
+    """Stored bytes that :func:`load` moves."""
+    return int(repo.plan(_places(parent, entry)).bytes_fetched)
+
+
+def _places(parent: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Paths of the arrays with the parts of a summary, and where it is in them."""
+    part = (entry["at"], slice(0, -(-entry["rows"] // ZONE)))
+    return {f"{_top(parent)}/{name}": part for name in (entry["kind"], "moments", "count")}
 
 
 def store(writer: Writer, parent: str, columns: dict[str, Zones]) -> None:

@@ -16,6 +16,7 @@ pub(super) mod pco;
 mod pco_page;
 #[cfg(target_arch = "x86_64")]
 mod pco_table;
+pub(super) mod pco_wrapped;
 mod real;
 pub(super) mod reshape;
 pub(super) mod scale_offset;

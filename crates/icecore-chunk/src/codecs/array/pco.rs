@@ -1,6 +1,7 @@
 //! `numcodecs.pcodec`: pco's standalone format, numbers to bytes in one step.
 
-use half::f16;
+use std::borrow::Cow;
+
 use icecore_grid::{Error, ErrorKind, Result};
 use pco::data_types::Number;
 #[cfg(target_arch = "x86_64")]
@@ -37,7 +38,7 @@ macro_rules! for_number {
             DType::UInt8 => $call::<u8>($($arg),*),
             DType::Int16 => $call::<i16>($($arg),*),
             DType::UInt16 => $call::<u16>($($arg),*),
-            DType::Float16 => $call::<f16>($($arg),*),
+            DType::Float16 => $call::<half::f16>($($arg),*),
             DType::Int32 => $call::<i32>($($arg),*),
             DType::UInt32 => $call::<u32>($($arg),*),
             DType::Float32 => $call::<f32>($($arg),*),
@@ -48,16 +49,11 @@ macro_rules! for_number {
         }
     };
 }
+pub(in crate::codecs) use for_number;
 
 impl Pco {
     pub fn parse(ext: &Extension, dtype: &DType) -> Result<Pco> {
-        let number = match dtype {
-            DType::DateTime64 { .. } | DType::TimeDelta64 { .. } => true,
-            DType::Bool | DType::Complex64 | DType::Complex128 | DType::Bytes(_) | DType::Utf32(_) => false,
-            DType::Raw(_) | DType::Struct(_) | DType::VlenUtf8 | DType::VlenBytes => false,
-            _ => true,
-        };
-        if !number {
+        if !is_number(dtype) {
             return Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
                 .hint("pco compresses real numbers only"));
         }
@@ -90,6 +86,15 @@ impl Pco {
     }
 }
 
+/// Whether pco compresses elements of this type.
+pub(in crate::codecs) fn is_number(dtype: &DType) -> bool {
+    match dtype {
+        DType::Bool | DType::Complex64 | DType::Complex128 | DType::Bytes(_) | DType::Utf32(_) => false,
+        DType::Raw(_) | DType::Struct(_) | DType::VlenUtf8 | DType::VlenBytes => false,
+        _ => true,
+    }
+}
+
 fn optional<'a>(ext: &Extension<'a>, key: &str) -> Result<Option<&'a str>> {
     ext.get(key).map(|_| config_str(ext, key)).transpose()
 }
@@ -118,18 +123,26 @@ fn delta_spec(ext: &Extension) -> Result<DeltaSpec> {
 }
 
 fn decode_typed<T: Number>(input: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+    with_numbers(out, scratch, |numbers| read_numbers::<T>(input, numbers))
+}
+
+/// Lets `fill` write numbers to `out`, by way of an aligned buffer where its memory is askew.
+pub(in crate::codecs) fn with_numbers<T: Number>(
+    out: &mut [u8],
+    scratch: &mut Scratch,
+    fill: impl FnOnce(&mut [T]) -> Result<()>,
+) -> Result<()> {
     // SAFETY: every bit pattern is a number of these types.
     let (head, numbers, tail) = unsafe { out.align_to_mut::<T>() };
     if head.is_empty() && tail.is_empty() {
-        return read_numbers(input, numbers);
+        return fill(numbers);
     }
-    // The output is misaligned: decode into an aligned buffer.
     let (mut buffer, len) = (scratch.take(), out.len());
     let room = buffer.sized(len + align_of::<T>())?;
     // SAFETY: as above.
     let (_, numbers, _) = unsafe { room.align_to_mut::<T>() };
     let numbers = &mut numbers[..len / size_of::<T>()];
-    read_numbers(input, numbers)?;
+    fill(numbers)?;
     // SAFETY: numbers are plain bytes.
     out.copy_from_slice(unsafe { numbers.align_to::<u8>() }.1);
     scratch.give(buffer);
@@ -181,7 +194,7 @@ fn read_chunk<'a, T: Number>(
 
 /// The page of a chunk, if our own decoder supports it.
 #[cfg(target_arch = "x86_64")]
-fn page<T: Number, W: Word + Latent>(meta: &ChunkMeta) -> Option<Page<W>> {
+pub(super) fn page<T: Number, W: Word + Latent>(meta: &ChunkMeta) -> Option<Page<W>> {
     let order = match (&meta.mode, &meta.delta_encoding) {
         (Mode::Classic, DeltaEncoding::NoOp) => 0,
         (Mode::Classic, DeltaEncoding::Consecutive { order, .. }) => *order,
@@ -215,17 +228,19 @@ fn read_page<'a, T: Number, W: Word>(
 }
 
 fn encode_typed<T: Number>(raw: &[u8], config: &ChunkConfig) -> Result<Vec<u8>> {
+    let packed = pco::standalone::simple_compress(&numbers::<T>(raw), config);
+    packed.map_err(|e| Error::new(ErrorKind::Codec, format!("pcodec: {e}")))
+}
+
+/// The numbers in `raw`, copied where its memory is askew.
+pub(in crate::codecs) fn numbers<T: Number>(raw: &[u8]) -> Cow<'_, [T]> {
     // SAFETY: every bit pattern is a number of these types.
     let (head, numbers, _) = unsafe { raw.align_to::<T>() };
-    let copy: Vec<T>;
-    let numbers = if head.is_empty() && size_of_val(numbers) == raw.len() {
-        numbers
-    } else {
-        // SAFETY: reading unaligned plain numbers within the slice.
-        copy = raw.chunks_exact(size_of::<T>()).map(|c| unsafe { c.as_ptr().cast::<T>().read_unaligned() }).collect();
-        &copy
-    };
-    pco::standalone::simple_compress(numbers, config).map_err(|e| Error::new(ErrorKind::Codec, format!("pcodec: {e}")))
+    if head.is_empty() && size_of_val(numbers) == raw.len() {
+        return Cow::Borrowed(numbers);
+    }
+    // SAFETY: reading unaligned plain numbers within the slice.
+    raw.chunks_exact(size_of::<T>()).map(|c| unsafe { c.as_ptr().cast::<T>().read_unaligned() }).collect()
 }
 
 #[cfg(test)]

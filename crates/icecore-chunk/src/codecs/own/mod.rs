@@ -1,5 +1,5 @@
 //! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.gwf_vect`,
-//! `icecore.offset`, `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
+//! `icecore.offset`, `icecore.pages`, `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
 
 pub(super) mod byteplanes;
 mod byteplanes_escape;
@@ -12,6 +12,9 @@ mod decimal_number;
 pub(super) mod fpc;
 pub(super) mod gwf_vect;
 pub(super) mod offset;
+pub(super) mod pages;
+mod pages_bytes;
+mod pages_table;
 pub(super) mod predict;
 pub(super) mod root_basket;
 pub(super) mod root_page;

@@ -1,0 +1,138 @@
+//! `icecore.pages`: small pages that can be decoded alone, over statistics that all pages of a chunk share.
+
+use std::ops::Range;
+
+use icecore_grid::{Error, ErrorKind, Result};
+use pco::data_types::Number;
+
+use super::pages_bytes;
+use super::pages_table::{NAME, Table, write};
+use crate::codecs::array::pco::{for_number, is_number, numbers, with_numbers};
+use crate::codecs::array::pco_wrapped::{PageReader, Paged, write_pages};
+use crate::codecs::array_codec::ArrayCodec;
+use crate::dtype::DType;
+use crate::errors::{bad_config, corrupt};
+use crate::extension::{Extension, config_i64_or, only_keys};
+use crate::scratch::Scratch;
+
+/// Elements of a page: one batch of pco's.
+const PAGE: i64 = 256;
+const MOST: i64 = 1 << 24;
+
+#[derive(Debug)]
+pub(crate) struct Pages {
+    /// The type as pco takes it; `None` for bytes.
+    number: Option<DType>,
+    /// Elements of a page, and its bytes.
+    page: usize,
+    bytes: usize,
+    level: usize,
+}
+
+impl Pages {
+    pub fn parse(ext: &Extension, dtype: &DType) -> Result<Pages> {
+        only_keys(ext, &["page", "level"])?;
+        let number = match dtype {
+            DType::Bool => Some(DType::UInt8),
+            DType::Bytes(_) | DType::Raw(_) if dtype.size() > 0 => None,
+            _ if is_number(dtype) => Some(dtype.clone()),
+            _ => {
+                return Err(Error::new(ErrorKind::Unsupported, format!("{NAME} of {}", dtype.to_json()))
+                    .hint("it supports booleans, real numbers, times and bytes of fixed length"));
+            }
+        };
+        let page = match config_i64_or(ext, "page", PAGE)? {
+            page @ 1..=MOST => page as usize,
+            _ => return Err(bad_config(ext, "page", "1 to 16777216")),
+        };
+        let level = match config_i64_or(ext, "level", 8)? {
+            level @ 0..=12 => level as usize,
+            _ => return Err(bad_config(ext, "level", "0 to 12")),
+        };
+        let bytes = page.checked_mul(dtype.size()).ok_or_else(|| bad_config(ext, "page", "fewer elements"))?;
+        Ok(Pages { number, page, bytes, level })
+    }
+
+    /// The pages that the ranges touch, in order.
+    fn chosen(&self, wanted: &[Range<usize>], count: usize) -> Vec<usize> {
+        let mut taken = vec![false; count];
+        for range in wanted.iter().filter(|range| range.start < range.end) {
+            let last = (range.end.div_ceil(self.bytes)).min(count);
+            taken[(range.start / self.bytes).min(last)..last].fill(true);
+        }
+        taken.iter().enumerate().filter(|(_, taken)| **taken).map(|(nth, _)| nth).collect()
+    }
+}
+
+impl ArrayCodec for Pages {
+    fn decode(
+        &self,
+        stored: &[u8],
+        shape: &[u64],
+        wanted: Range<usize>,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.decode_parts(stored, shape, &[wanted], out, scratch)
+    }
+
+    fn decode_parts(
+        &self,
+        stored: &[u8],
+        _: &[u64],
+        wanted: &[Range<usize>],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        if out.is_empty() {
+            return if stored.is_empty() { Ok(()) } else { Err(corrupt(NAME, "bytes of a chunk without elements")) };
+        }
+        let count = out.len().div_ceil(self.bytes);
+        let table = Table::parse(stored, count, out.len() - (count - 1) * self.bytes)?;
+        let chosen = self.chosen(wanted, count);
+        let len = out.len();
+        let place = |nth: usize| nth * self.bytes..((nth + 1) * self.bytes).min(len);
+        match &self.number {
+            Some(dtype) => for_number!(dtype, read_pages(&table, &chosen, place, out, scratch)),
+            None => pages_bytes::read_pages(&table, &chosen, place, out, scratch),
+        }
+    }
+
+    fn encode(&self, raw: &[u8], _: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        if raw.is_empty() {
+            return Ok(());
+        }
+        let made = match &self.number {
+            Some(dtype) => for_number!(dtype, paged(raw, self.page, self.level))?,
+            None => pages_bytes::write_pages(raw, self.bytes, self.level as i32, scratch)?,
+        };
+        let last = raw.len() - (made.lengths.len() - 1) * self.bytes;
+        write(&made.statistics, &made.pages, &made.lengths, last, out)
+    }
+
+    fn has_parts(&self) -> bool {
+        true
+    }
+}
+
+fn paged<T: Number>(raw: &[u8], page: usize, level: usize) -> Result<Paged> {
+    write_pages(&numbers::<T>(raw), page, level)
+}
+
+fn read_pages<T: Number>(
+    table: &Table<'_>,
+    chosen: &[usize],
+    place: impl Fn(usize) -> Range<usize>,
+    out: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<()> {
+    if chosen.is_empty() {
+        return Ok(());
+    }
+    let mut reader = PageReader::<T>::new(table.statistics)?;
+    for nth in chosen {
+        let stored = table.page(*nth)?;
+        with_numbers(&mut out[place(*nth)], scratch, |numbers| reader.read(stored, numbers))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+"""Entries that a cut may select, from the summaries of flat columns alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore.repository.missing_values import nulls
+from icecore.tables.query.event_read import Rows
+from icecore.tables.summaries import write, zones
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+
+#: least and largest value of each zone of rows; NaN where a zone has no values
+Range = tuple[np.ndarray, np.ndarray]
+#: name of a column → its summary; None where there is none
+RangeOf = Callable[[str], Range | None]
+
+#: comparison of a column with a number → whether a zone may have rows for which it holds
+_MAY: dict[type, Callable[[Range, Any], np.ndarray]] = {
+    ast.Lt: lambda ends, x: ends[0] < x,
+    ast.LtE: lambda ends, x: ends[0] <= x,
+    ast.Gt: lambda ends, x: ends[1] > x,
+    ast.GtE: lambda ends, x: ends[1] >= x,
+    ast.Eq: lambda ends, x: (ends[0] <= x) & (ends[1] >= x),
+}
+_TURNED: dict[type, type] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+    ast.Eq: ast.Eq,
+}
+
+
+def pruned(tree: ast.expr, rows: Rows, range_of: RangeOf) -> Rows:
+    """Return ``rows`` without those of zones in which the cut holds nowhere.
+
+    Args:
+        tree: the cut's syntax tree.
+        rows: a range of entries, or increasing numbers.
+        range_of: summaries by column.
+    """
+    may = _may(tree, range_of)
+    if may is None or may.all():
+        return rows
+    if not isinstance(rows, slice):
+        return rows[may[rows // zones.ZONE]]
+    first, end = rows.start // zones.ZONE, -(-rows.stop // zones.ZONE)
+    if rows.stop <= rows.start or may[first:end].all():
+        return rows
+    kept = np.flatnonzero(may[first:end]) + first
+    entries = (kept[:, None] * zones.ZONE + np.arange(zones.ZONE)).ravel()
+    return entries[(entries >= rows.start) & (entries < rows.stop)]
+
+
+def load(array: Array, log: list[int]) -> Range | None:
+    """Return the summary of a column, if it is fresh; its stored bytes go to ``log``.
+
+    Columns with null elements have none: their summaries leave the nulls out, and cuts don't.
+    """
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or nulls(array):
+        return None
+    if write.state(array) != "fresh":
+        return None
+    parent = array._node.parent
+    log.append(zones.stored_bytes(array.repo, parent, zones.entries(array.repo, parent)[array.name]))
+    summary = write.read(array)
+    return summary["min"], summary["max"]
+
+
+def _may(node: ast.expr, range_of: RangeOf) -> np.ndarray | None:
+    """Whether the expression may hold for rows of each zone; None if the summaries don't say."""
+    if isinstance(node, ast.BoolOp):
+        parts = [_may(value, range_of) for value in node.values]
+        if isinstance(node.op, ast.And):
+            known = [part for part in parts if part is not None]
+            return np.logical_and.reduce(known) if known else None
+        return None if any(part is None for part in parts) else np.logical_or.reduce(parts)
+    if isinstance(node, ast.Name):
+        ends = range_of(node.id)
+        return ends[1] > 0 if ends is not None and ends[1].dtype.kind == "b" else None
+    if not isinstance(node, ast.Compare):
+        return None
+    result, left = None, node.left
+    for operation, right in zip(node.ops, node.comparators, strict=True):
+        found = _comparison(left, type(operation), right, range_of)
+        if found is not None:
+            result = found if result is None else result & found
+        left = right
+    return result
+
+
+def _comparison(left: ast.expr, operation: type, right: ast.expr, range_of: RangeOf) -> np.ndarray | None:
+    if operation not in _MAY:
+        return None
+    if isinstance(right, ast.Name):
+        left, right, operation = right, left, _TURNED[operation]
+    number = _number(right)
+    if not isinstance(left, ast.Name) or number is None:
+        return None
+    ends = range_of(left.id)
+    return None if ends is None else _MAY[operation](ends, number)
+
+
+def _number(node: ast.expr) -> int | float | None:
+    """A number, which may have a sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _number(node.operand)
+        return None if number is None else -number
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) else None
