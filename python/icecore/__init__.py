@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from icecore.ingest.assay import assay
     from icecore.ingest.link import link
     from icecore.ingest.pack import pack
+    from icecore.products.run import run
     from icecore.repository.array import Array
     from icecore.repository.group import Group
     from icecore.repository.open import create, open
@@ -48,6 +49,7 @@ __all__ = [
     "link",
     "open",
     "pack",
+    "run",
 ]
 
 _HOMES = {
@@ -64,6 +66,7 @@ _HOMES = {
     "link": "icecore.ingest.link",
     "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
+    "run": "icecore.products.run",
 }
 
 

@@ -25,6 +25,7 @@ VERBS = (
     "info",
     "read",
     "query",
+    "run",
     "restore",
     "explain",
     "plot",
@@ -83,6 +84,9 @@ def run(arguments: list[str]) -> int:
     if arguments and arguments[0] in _SELECTING:
         # "-1" and "-5:" are selections: a leading space keeps them from being parsed as options.
         arguments = [" " + item if re.match(r"-\d", item) else item for item in arguments]
+    if arguments[:1] == ["run"] and len(arguments) > 1 and not arguments[1].startswith("-"):
+        # The help of a product lists its parameters.
+        arguments = ["--parameters" if item in ("-h", "--help") else item for item in arguments]
     # Import only the module of the given command; importing all of them is slow.
     verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
     try:
