@@ -121,9 +121,12 @@ def _list(names: dict[str, str], json: bool) -> None:
 
 def described(signature: Signature) -> str:
     """Return the help text of a product: description, parameters with defaults, units and bounds."""
-    rows = [(f"  {name}", default, accepted, doc) for name, default, accepted, doc in signature.rows()]
-    table = text.table(["  parameter", "default", "accepted", "description"], rows)
-    return f"icecore run {signature.name} SRC… --param KEY=VALUE …\n\n{signature.doc}\n\n{table}"
+    lines = []
+    for name, default, accepted, doc in signature.rows():
+        limits = "; ".join(part for part in (accepted, f"default {default}" if default else "") if part)
+        lines.append((f"  {name}", doc + (f" [{limits}]" if limits else "")))
+    head = f"icecore run {signature.name} SRC… --param KEY=VALUE … [-o FILE]"
+    return f"{head}\n\n{signature.doc}\n\nParameters:\n{text.pairs(lines)}"
 
 
 def _parameters(pairs: list[str] | None) -> dict[str, Any]:

@@ -206,9 +206,12 @@ class Inputs:
         try:
             link(name, repo, "/", variables=self.variables)
         except errors.Error as error:
-            if error.kind != "unsupported" or "text" not in error.message:
+            if error.kind == "unsupported" and "text" in error.message:
+                pack(name, repo, group="/table")  # numbers of text tables can't be linked
+            elif error.kind == "not-found" and self.variables is not None:
+                link(name, repo, "/")  # the product names what is missing
+            else:
                 raise
-            pack(name, repo, group="/table")  # numbers of text tables can't be linked
         return Source(name, repo.at("main"), "/")
 
 

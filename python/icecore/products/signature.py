@@ -200,11 +200,11 @@ def accepted(each: Parameter) -> str:
         return ", ".join(both)
     unit = f" {field.unit}" if field.unit else ""
     if field.low is not None and field.high is not None:
-        return f"{field.low:g} to {field.high:g}{unit}"
+        return f"{field.low:,.10g} to {field.high:,.10g}{unit}"
     if field.low is not None:
-        return f"at least {field.low:g}{unit}"
+        return f"at least {field.low:,.10g}{unit}"
     if field.high is not None:
-        return f"at most {field.high:g}{unit}"
+        return f"at most {field.high:,.10g}{unit}"
     if bool in each.types:
         return "true or false"
     return unit.strip()
