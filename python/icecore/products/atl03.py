@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
 from icecore.products.inputs import Source
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
 
 BEAMS = ("gt1l", "gt1r", "gt2l", "gt2r", "gt3l", "gt3r")
 #: photons of a piece: enough for long reads, few enough that two pieces per core fit the memory
@@ -106,7 +109,8 @@ class Beam:
     @property
     def spot(self) -> int | None:
         """The spot, 1 to 6, from the beam and the spacecraft's orientation; None in transition or if unknown."""
-        return {0: BEAMS.index(self.name) + 1, 1: 6 - BEAMS.index(self.name)}.get(self.orbit("sc_orient") or 0)
+        number, orientation = BEAMS.index(self.name), self.orbit("sc_orient")
+        return {0: number + 1, 1: 6 - number}.get(orientation) if orientation is not None else None
 
     @cached_property
     def photons(self) -> int:
@@ -186,7 +190,7 @@ def read_segments(
     first, counts = found["ph_index_beg"].astype("i8") - 1, found["segment_ph_cnt"].astype("u4")
     _check(beam, first, counts, found["segment_dist_x"], found["segment_id"])
     time, velocity = found["delta_time"].astype("f8"), found["velocity_sc"].astype("f8")
-    others = {name: found[name] for name in geo}
+    others = {name: without_fill(table[name], found[name]) for name in geo}
     others |= _corrections(beam, found["segment_id"], corr)
     return Segments(
         found["segment_id"].astype("i8"),
@@ -232,7 +236,15 @@ def _corrections(beam: Beam, numbers: np.ndarray, names: list[str]) -> dict[str,
     table = beam.source.repo.table(path, names)
     every = beam.source.repo[f"{beam.path}/geolocation/segment_id"][...]
     rows = np.searchsorted(every, numbers)
-    return {name: values[rows] for name, values in table.to_numpy(names).items()}
+    return {name: without_fill(table[name], values)[rows] for name, values in table.to_numpy(names).items()}
+
+
+def without_fill(array: Array, values: np.ndarray) -> np.ndarray:
+    """Replace fill values of floats by NaN, so that a fit returns NaN where a value is missing."""
+    fill = array.attrs.get("_FillValue")
+    if values.dtype.kind != "f" or not isinstance(fill, (int, float)):
+        return values
+    return np.where(values == values.dtype.type(fill), np.nan, values)
 
 
 def read_photons(beam: Beam, segments: Segments, piece: Piece, fields: list[str]) -> dict[str, np.ndarray]:
@@ -245,10 +257,12 @@ def read_photons(beam: Beam, segments: Segments, piece: Piece, fields: list[str]
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for start, stop in zip(starts, stops, strict=True):
         rows = slice(int(first[start]), int(ends[stop - 1]))
-        found = beam.source.repo.read({f"{beam.path}/heights/{stored}": rows for stored in dict.fromkeys(names.values())})
-        for name, stored in names.items():
-            parts[name].append(found[f"{beam.path}/heights/{stored}"])
+        paths = {name: f"{beam.path}/heights/{stored}" for name, stored in names.items()}
+        found = beam.source.repo.read(dict.fromkeys(paths.values(), rows))
+        for name, path in paths.items():
+            parts[name].append(found[path])
     joined = {name: part[0] if len(part) == 1 else np.concatenate(part) for name, part in parts.items()}
     # signal_conf_ph has five values per photon.
     typed = {name: np.ascontiguousarray(joined[name], dtype).ravel() for name, (_, dtype) in _HEIGHTS.items()}
-    return {**joined, **typed}
+    stored = {name: beam.source.repo._array(f"{beam.path}/heights/{name}") for name in fields}
+    return {**{name: without_fill(stored[name], joined[name]) for name in fields}, **typed}

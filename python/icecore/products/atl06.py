@@ -43,7 +43,7 @@ _SEGMENT = 20.0
 _EPOCH = np.datetime64("2018-01-01T00:00:00", "ns")
 #: column → dtype, unit, description
 _COLUMNS = {
-    "time": ("M8[ns]", "UTC", "time at the centre"),
+    "time": ("M8[ns]", "", "time at the centre, UTC"),
     "latitude": ("f8", "degrees_north", "latitude at the centre, WGS 84"),
     "longitude": ("f8", "degrees_east", "longitude at the centre, WGS 84"),
     "h_mean": ("f8", "m", "height at the centre above the WGS 84 ellipsoid"),
@@ -56,7 +56,7 @@ _COLUMNS = {
     "photon_start": ("i8", "1", "first photon of the extent in the beam, counted from 0"),
     "photon_count": ("u4", "1", "photons of the last fit"),
     "pflags": ("u2", "1", "1 spread too short, 2 too few photons, 4 largest number of iterations, 8 out of bounds"),
-    "segment_id": ("u4", "1", "segment of ATL03 of the photon nearest to the centre"),
+    "segment_id": ("u4", "1", "last segment of ATL03 that starts at or before the centre"),
     "gt": ("u1", "1", "ground track: 10 (gt1l), 20 (gt1r), … 60 (gt3r)"),
     "spot": ("u1", "1", "spot, 1 to 6"),
     "rgt": ("u2", "1", "reference ground track"),
@@ -246,15 +246,16 @@ def _batch(work: _Work, settings: _Settings) -> pa.RecordBatch:
     time, latitude, longitude, across, *rest = found.pop("fitted")
     nearest, first = found.pop("nearest"), found.pop("first")
     ends = np.cumsum(counts, dtype="i8")
-    own = {name: np.searchsorted(ends, at, "right") for name, at in (("near", nearest), ("first", first))}
+    of_first = np.searchsorted(ends, first, "right")
+    of_center = np.searchsorted(segments.distance[here], found["x_atc"], "right") - 1
     columns = {
         **found,
         "time": _EPOCH + np.round(time * 1e9).astype("m8[ns]"),
         "latitude": latitude,
         "longitude": (longitude + 180.0) % 360.0 - 180.0,
         "y_atc": across,
-        "photon_start": segments.first[here][own["first"]] + first - (ends - counts)[own["first"]],
-        "segment_id": segments.id[here][own["near"]],
+        "photon_start": segments.first[here][of_first] + first - (ends - counts)[of_first],
+        "segment_id": segments.id[here][np.maximum(of_center, 0)],
         **{name: values[nearest] for name, values in extra.items() if name not in fitted},
         **dict(zip(fitted, rest, strict=True)),
     }

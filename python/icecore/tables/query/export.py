@@ -47,8 +47,8 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
 
     Args:
         rows: a scan or a reduction.
-        output: a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears when it is
-            complete; or ``-`` for stdout. None also writes to stdout, but prints a short table if stdout is a
+        output: a ``.csv``, ``.json``, ``.parquet``, ``.geoparquet``, ``.arrow`` or ``.npy`` file, which appears
+            when it is complete; or ``-`` for stdout. None also writes to stdout, but prints a short table if stdout is a
             terminal.
         json: write JSON to stdout instead of CSV.
         shown: rows of the short table.
@@ -138,6 +138,21 @@ def _parquet(scan: Rows, path: str) -> int:
     return rows
 
 
+def _geoparquet(scan: Rows, path: str) -> int:
+    arrow()
+    import pyarrow.parquet as pq
+
+    from icecore.tables.query.geoparquet import Points
+
+    rows, points = 0, Points(scan.schema)
+    with pq.ParquetWriter(path, points.schema, compression="zstd") as writer:
+        for batch in points.batches(scan.batches()):
+            writer.write_batch(batch)
+            rows += batch.num_rows
+        writer.add_key_value_metadata(points.metadata())
+    return rows
+
+
 def _arrow(scan: Rows, path: str) -> int:
     pa, rows = arrow(), 0
     with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, scan.schema) as writer:
@@ -192,6 +207,7 @@ _FORMATS: dict[str, Callable[[Rows, str], int]] = {
     ".csv": _csv_file,
     ".json": _json_file,
     ".parquet": _parquet,
+    ".geoparquet": _geoparquet,
     ".arrow": _arrow,
     ".npy": _npy,
 }
