@@ -19,7 +19,9 @@ _SHOWN = 20
 
 
 def run(
-    product: Annotated[str | None, typer.Argument(metavar="PRODUCT", help="Its name; --list lists them.")] = None,
+    product: Annotated[
+        str | None, typer.Argument(metavar="PRODUCT", help="Its name; --list lists them.")
+    ] = None,
     sources: Annotated[
         list[str] | None,
         typer.Argument(metavar="SRC…", help="Files, globs, @list.txt, URLs, REPO or REPO:/path."),
@@ -38,7 +40,9 @@ def run(
         ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the products.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the parameters.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of the parameters.")
+    ] = False,
     about: Annotated[bool, typer.Option("--parameters", help="List the parameters of a product.")] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Report sources and pieces that fail, and continue.")
@@ -86,16 +90,16 @@ def _run(
     if output is not None:
         writer(output)
     with Progress(name, nbytes=False) as progress:
-        rows = compute(
-            name, sources, storage=storage, keep_going=keep_going, progress=progress, **parameters
-        )
+        rows = compute(name, sources, storage=storage, keep_going=keep_going, progress=progress, **parameters)
         count = export(rows, output, json, _SHOWN)
     if output not in (None, "-"):
         facts = {"file": output, "rows": count, "columns": rows.columns, "failed": len(rows.failures)}
         if json:
             emit(facts, json, "")
         else:
-            print_stderr(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
+            print_stderr(
+                f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}"
+            )
     for each in rows.failures:
         print_stderr(f"failed: {each.name}: {each.message}")
     if rows.failures:

@@ -1,7 +1,8 @@
 """Beams of ATL03: segments inside an area, and their photons piece by piece.
 
-Source of the datasets: ICESat-2 ATL03 data dictionary (NSIDC). The photons of segment i are the ``segment_ph_cnt`` ones from
-``ph_index_beg`` (which counts from 1) on.
+Source of the datasets: ICESat-2 ATL03 data dictionary (NSIDC). The photons of the segments follow each other: where those of
+a segment begin is the sum of ``segment_ph_cnt`` before it. ``ph_index_beg`` is not used, because tools that cut granules do
+not always correct it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ BEAMS = ("gt1l", "gt1r", "gt2l", "gt2r", "gt3l", "gt3r")
 _PIECE = 1 << 19
 #: shortest segment, m, for the number of segments that an extent may cover
 _SHORTEST = 15.0
-_GEOLOCATION = ("segment_id", "segment_dist_x", "segment_ph_cnt", "ph_index_beg", "delta_time", "velocity_sc")
+_GEOLOCATION = ("segment_id", "segment_dist_x", "segment_ph_cnt", "delta_time", "velocity_sc")
 _REFERENCE = ("reference_photon_lon", "reference_photon_lat")
 _HEIGHTS = {
     "along": ("dist_ph_along", "f4"),
@@ -182,20 +183,20 @@ def read_segments(
     """
     fields = [name for name in geo if name not in _GEOLOCATION]
     table = beam.source.repo.table(f"{beam.path}/geolocation", [*_GEOLOCATION, *_REFERENCE, *fields])
-    clauses = ["segment_ph_cnt > 0", "ph_index_beg > 0"]
+    clauses = ["segment_ph_cnt > 0"]
     clauses += [f"delta_time >= {t0!r}"] if t0 is not None else []
     clauses += [f"delta_time < {t1!r}"] if t1 is not None else []
     scan = table.scan([*_GEOLOCATION, *fields], " and ".join(clauses), within=within, xy=_REFERENCE)
     found = scan.to_numpy()
-    first, counts = found["ph_index_beg"].astype("i8") - 1, found["segment_ph_cnt"].astype("u4")
-    _check(beam, first, counts, found["segment_dist_x"], found["segment_id"])
+    rows, first = _places(beam, found["segment_id"])
+    _check_order(beam, "segment_dist_x", found["segment_dist_x"])
     time, velocity = found["delta_time"].astype("f8"), found["velocity_sc"].astype("f8")
     others = {name: without_fill(table[name], found[name]) for name in geo}
-    others |= _corrections(beam, found["segment_id"], corr)
+    others |= _corrections(beam, rows, corr)
     return Segments(
         found["segment_id"].astype("i8"),
         found["segment_dist_x"].astype("f8"),
-        counts,
+        found["segment_ph_cnt"].astype("u4"),
         first,
         time,
         np.sqrt((velocity * velocity).sum(axis=1)),
@@ -204,15 +205,26 @@ def read_segments(
     )
 
 
-def _check(beam: Beam, first: np.ndarray, counts: np.ndarray, distance: np.ndarray, number: np.ndarray) -> None:
-    ends = first + counts
-    if len(ends) and int(ends.max()) > beam.photons:
-        message = f"{beam.label}/geolocation: segments reach photon {int(ends.max()):,} (heights have {beam.photons:,})"
-        raise errors.make("corrupt", message, "download the granule again, or correct ph_index_beg of the subset")
-    for name, values in (("segment_dist_x", distance), ("segment_id", number), ("ph_index_beg", first)):
-        if not (np.diff(values) > 0).all():
-            message = f"{beam.label}/geolocation/{name} does not increase from segment to segment"
-            raise errors.make("corrupt", message, "download the granule again")
+def _places(beam: Beam, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of segments, and their first photons."""
+    paths = [f"{beam.path}/geolocation/{name}" for name in ("segment_id", "segment_ph_cnt")]
+    every, counts = beam.source.repo.read(dict.fromkeys(paths)).values()
+    _check_order(beam, "segment_id", every)
+    ends = np.cumsum(counts, dtype="i8")
+    total = int(ends[-1]) if len(ends) else 0
+    if total != beam.photons:
+        message = f"{beam.label}: segments have {total:,} photons (heights have {beam.photons:,})"
+        raise errors.make(
+            "corrupt", message, "download the granule again, or correct segment_ph_cnt of the subset"
+        )
+    rows = np.searchsorted(every, numbers)
+    return rows, (ends - counts)[rows]
+
+
+def _check_order(beam: Beam, name: str, values: np.ndarray) -> None:
+    if not (np.diff(values) > 0).all():
+        message = f"{beam.label}/geolocation/{name} does not increase from segment to segment"
+        raise errors.make("corrupt", message, "download the granule again")
 
 
 def _background(beam: Beam, time: np.ndarray) -> np.ndarray:
@@ -228,14 +240,11 @@ def _background(beam: Beam, time: np.ndarray) -> np.ndarray:
     return np.interp(time, found["delta_time"], found["bckgrd_rate"].astype("f8"))
 
 
-def _corrections(beam: Beam, numbers: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
-    """Read fields of ``geophys_corr`` for segments."""
+def _corrections(beam: Beam, rows: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
+    """Read fields of ``geophys_corr`` for rows of segments."""
     if not names:
         return {}
-    path = f"{beam.path}/geophys_corr"
-    table = beam.source.repo.table(path, names)
-    every = beam.source.repo[f"{beam.path}/geolocation/segment_id"][...]
-    rows = np.searchsorted(every, numbers)
+    table = beam.source.repo.table(f"{beam.path}/geophys_corr", names)
     return {name: without_fill(table[name], values)[rows] for name, values in table.to_numpy(names).items()}
 
 

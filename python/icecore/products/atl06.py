@@ -37,7 +37,13 @@ _QUALITY = {
     "atl03_quality_impulse_response": 2,
     "atl03_quality_tep": 3,
 }
-_CLASSES = {"atl08_noise": 0, "atl08_ground": 1, "atl08_canopy": 2, "atl08_top_of_canopy": 3, "atl08_unclassified": 4}
+_CLASSES = {
+    "atl08_noise": 0,
+    "atl08_ground": 1,
+    "atl08_canopy": 2,
+    "atl08_top_of_canopy": 3,
+    "atl08_unclassified": 4,
+}
 _SEGMENT = 20.0
 #: start of ``delta_time``
 _EPOCH = np.datetime64("2018-01-01T00:00:00", "ns")
@@ -55,7 +61,11 @@ _COLUMNS = {
     "h_sigma": ("f4", "m", "standard error of h_mean from the residuals"),
     "photon_start": ("i8", "1", "first photon of the extent in the beam, counted from 0"),
     "photon_count": ("u4", "1", "photons of the last fit"),
-    "pflags": ("u2", "1", "1 spread too short, 2 too few photons, 4 largest number of iterations, 8 out of bounds"),
+    "pflags": (
+        "u2",
+        "1",
+        "1 spread too short, 2 too few photons, 4 largest number of iterations, 8 out of bounds",
+    ),
     "segment_id": ("u4", "1", "last segment of ATL03 that starts at or before the centre"),
     "gt": ("u1", "1", "ground track: 10 (gt1l), 20 (gt1r), … 60 (gt3r)"),
     "spot": ("u1", "1", "spot, 1 to 6"),
@@ -101,24 +111,41 @@ def atl06(
     poly: Annotated[Any, POLY] = None,
     t0: Annotated[str | None, Field("Start of the time span, UTC, as 2018-10-14T00:00:00.")] = None,
     t1: Annotated[str | None, Field("End of the time span, not included.")] = None,
-    srt: Annotated[int, Field("Surface type whose confidence counts; dynamic: the highest.", names=_SURFACES)] = -1,
+    srt: Annotated[
+        int, Field("Surface type whose confidence counts; dynamic: the highest.", names=_SURFACES)
+    ] = -1,
     cnf: Annotated[
-        int | list[int], Field("Confidence: one value is the least, a list names the accepted ones.", names=_CONFIDENCE)
+        int | list[int],
+        Field("Confidence: one value is the least, a list names the accepted ones.", names=_CONFIDENCE),
     ] = (2, 3, 4),
     quality_ph: Annotated[list[int], Field("Accepted quality of photons.", names=_QUALITY)] = (0,),
-    atl08_class: Annotated[list[int] | None, Field("Accepted classes of ATL08; default: all photons.", names=_CLASSES)] = None,
-    atl08: Annotated[list[str] | None, Field("Granules of ATL08, matched by time and track in their names.")] = None,
-    beams: Annotated[list[str] | None, Field("Beams; default: all.", names={name: name for name in BEAMS})] = None,
+    atl08_class: Annotated[
+        list[int] | None, Field("Accepted classes of ATL08; default: all photons.", names=_CLASSES)
+    ] = None,
+    atl08: Annotated[
+        list[str] | None, Field("Granules of ATL08, matched by time and track in their names.")
+    ] = None,
+    beams: Annotated[
+        list[str] | None, Field("Beams; default: all.", names={name: name for name in BEAMS})
+    ] = None,
     spots: Annotated[list[int] | None, Field("Spots; default: all.", low=1, high=6)] = None,
-    len: Annotated[float, Field("Length of an extent; in segments with dist_in_seg.", unit="m", low=1, high=10_000)] = 40.0,
+    len: Annotated[
+        float, Field("Length of an extent; in segments with dist_in_seg.", unit="m", low=1, high=10_000)
+    ] = 40.0,
     res: Annotated[float, Field("Distance of the starts of extents.", unit="m", low=1, high=100_000)] = 20.0,
     dist_in_seg: Annotated[bool, Field("len and res count ATL03's own segments of 20 m.")] = False,
-    ats: Annotated[float, Field("Least extension of the photons along the track.", unit="m", low=0, high=10_000)] = 20.0,
+    ats: Annotated[
+        float, Field("Least extension of the photons along the track.", unit="m", low=0, high=10_000)
+    ] = 20.0,
     cnt: Annotated[int, Field("Least number of photons.", low=1, high=1_000_000)] = 10,
-    pass_invalid: Annotated[bool, Field("Also return extents that fail ats or cnt; pflags names the reason.")] = False,
-    fit: Annotated[Fit, Field("Parameters of the iterative fit.")] = Fit(),  # noqa: B008
+    pass_invalid: Annotated[
+        bool, Field("Also return extents that fail ats or cnt; pflags names the reason.")
+    ] = False,
+    fit: Annotated[Fit, Field("Parameters of the iterative fit.")] = Fit(),
     atl03_geo_fields: Annotated[list[str] | None, Field("Further columns: datasets of geolocation.")] = None,
-    atl03_corr_fields: Annotated[list[str] | None, Field("Further columns: datasets of geophys_corr.")] = None,
+    atl03_corr_fields: Annotated[
+        list[str] | None, Field("Further columns: datasets of geophys_corr.")
+    ] = None,
     atl03_ph_fields: Annotated[list[str] | None, Field("Further columns: datasets of heights.")] = None,
 ) -> Rows:
     """Along-track elevations of ICESat-2's photons (ATL03), by SlideRule's ATL06-SR algorithm.
@@ -129,7 +156,9 @@ def atl06(
     and flags are those of the photon nearest to the centre.
     """
     if dist_in_seg and (len != int(len) or res != int(res)):
-        message = f"atl06: len and res must be whole numbers of segments with dist_in_seg (got {len:g} and {res:g})"
+        message = (
+            f"atl06: len and res must be whole numbers of segments with dist_in_seg (got {len:g} and {res:g})"
+        )
         raise errors.make("invalid", message, "--param len=2 --param res=1")
     metres = len * _SEGMENT if dist_in_seg else len
     if ats > metres and not pass_invalid:
@@ -187,7 +216,9 @@ def _seconds(name: str, text: str | None) -> float | None:
     try:
         time = np.datetime64(text.strip().removesuffix("Z"), "ns")
     except ValueError:
-        raise errors.make("invalid", f"atl06: {name} is not a time: {text!r}", "2018-10-14T00:00:00") from None
+        raise errors.make(
+            "invalid", f"atl06: {name} is not a time: {text!r}", "2018-10-14T00:00:00"
+        ) from None
     return float((time - _EPOCH) / np.timedelta64(1, "s"))
 
 
@@ -294,5 +325,7 @@ def _schema(beam: Beam | None, fields: list[list[str]], is_named: bool) -> pa.Sc
                 message = f"{beam.label}/{below} has no one-dimensional dataset of numbers {name}"
                 raise errors.make("not-found", message, "icecore ls lists the datasets of a granule")
             dtype = np.dtype("f8") if array.dtype.kind == "f" else array.dtype
-            made.append(pa.field(name, arrow_type(pa, dtype), metadata={"units": str(array.attrs.get("units", ""))}))
+            made.append(
+                pa.field(name, arrow_type(pa, dtype), metadata={"units": str(array.attrs.get("units", ""))})
+            )
     return pa.schema([pa.field("source", pa.large_string()), *made] if is_named else made)

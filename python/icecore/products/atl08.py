@@ -62,7 +62,9 @@ def classes(source: Source, beam: Beam) -> Classes:
     Raises:
         Error: ``not-found`` if the source lacks them.
     """
-    found = [source.repo.get(f"{source.root.rstrip('/')}/{beam.name}/signal_photons/{name}") for name in _FIELDS]
+    found = [
+        source.repo.get(f"{source.root.rstrip('/')}/{beam.name}/signal_photons/{name}") for name in _FIELDS
+    ]
     if any(array is None for array in found):
         message = f"{source.name} lacks {beam.name}/signal_photons/{{{','.join(_FIELDS)}}}"
         raise errors.make("not-found", message, "atl08_class needs the granule of ATL08 with this beam")

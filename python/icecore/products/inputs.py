@@ -38,7 +38,9 @@ class Source:
 
     def path(self, below: str) -> str:
         """Return a path of the repository."""
-        return address.join(self.root, address.absolute(below)) if self.root != "/" else address.absolute(below)
+        return (
+            address.join(self.root, address.absolute(below)) if self.root != "/" else address.absolute(below)
+        )
 
     def below(self, path: str) -> str:
         """Return a path of the repository relative to this source, without a leading slash."""
@@ -61,7 +63,9 @@ class Source:
             message = f"{self.name} has {len(every)} tables" + (f": {names}" if names else "")
             raise errors.make("invalid", message, "name one, or a pattern of several: table=gt1l/heights")
         plain = pattern.strip("/") if pattern is not None else None
-        found = [path for path in every if plain is None or fnmatchcase(self.below(path) or "/", plain or "/")]
+        found = [
+            path for path in every if plain is None or fnmatchcase(self.below(path) or "/", plain or "/")
+        ]
         if not found:
             names = ", ".join(map(self.below, every[:_SHOWN])) or "none"
             raise errors.make("not-found", f"{self.name} has no table {pattern}", f"its tables: {names}")
@@ -197,7 +201,9 @@ class Inputs:
             repo = open(place, storage=self.storage)
             root = repo[path or "/"]
             if not isinstance(root, Group):
-                raise errors.make("mismatch", f"{root.path} is an array", f"name its group: {root._node.parent}")
+                raise errors.make(
+                    "mismatch", f"{root.path} is an array", f"name its group: {root._node.parent}"
+                )
             return Source(name, repo, root.path)
         from icecore.ingest.link import link
         from icecore.ingest.pack import pack
@@ -226,5 +232,9 @@ def listed(sources: Any) -> list[str]:
     Raises:
         Error: ``invalid`` for an object that is not a name.
     """
-    many = isinstance(sources, Iterable) and not isinstance(sources, (str, bytes)) and not hasattr(sources, "__fspath__")
+    many = (
+        isinstance(sources, Iterable)
+        and not isinstance(sources, (str, bytes))
+        and not hasattr(sources, "__fspath__")
+    )
     return [address.named(item) for item in (sources if many else [sources])]

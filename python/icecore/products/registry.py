@@ -44,7 +44,10 @@ class Product:
 
 def names() -> dict[str, str]:
     """Return the products that are installed: name → origin. Built-in names can't be replaced."""
-    return {**{name: _origin(each) for name, each in _registered().items()}, **dict.fromkeys(BUILT_IN, "icecore")}
+    return {
+        **{name: _origin(each) for name, each in _registered().items()},
+        **dict.fromkeys(BUILT_IN, "icecore"),
+    }
 
 
 def find(name: str) -> Product:

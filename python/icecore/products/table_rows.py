@@ -54,7 +54,9 @@ def places(inputs: Inputs, pattern: str | None, columns: Sequence[str] | None = 
         yield from (Place(source, table) for table in found)
 
 
-def concatenated(inputs: Inputs, pattern: str | None, columns: Sequence[str] | None, scan: Callable[[Table], Any]) -> Rows:
+def concatenated(
+    inputs: Inputs, pattern: str | None, columns: Sequence[str] | None, scan: Callable[[Table], Any]
+) -> Rows:
     """Return the rows that ``scan`` returns for each table, one table after another.
 
     The first table decides names and types. The columns ``source`` and ``table`` come first if there may be
@@ -94,5 +96,7 @@ def _as(schema: pa.Schema, batch: pa.RecordBatch, place: Place, is_named: bool) 
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         message = f"{place.name} has other columns than the first table: {error}"
         raise errors.make("mismatch", message, "name columns that all have: columns=…") from None
-    front = [pa.array([value] * batch.num_rows, pa.large_string()) for value in place.origin] if is_named else []
+    front = (
+        [pa.array([value] * batch.num_rows, pa.large_string()) for value in place.origin] if is_named else []
+    )
     return pa.RecordBatch.from_arrays([*front, *columns], schema=schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -19,7 +20,16 @@ _UNITS = (
     {"degrees": 1.0, "deg": 1.0, "°": 1.0, "rad": math.degrees(1.0)},
 )
 _NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*?)?\s*")
-_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_TRUTH = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
 
 
 def bind(signature: Signature, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +87,9 @@ def _nested(owner: str, parameter: Parameter, value: Any) -> Any:
     if isinstance(value, parameter.types[0]):
         return value
     if not isinstance(value, Mapping):
-        raise _refused(owner, parameter, value, f"an object with {', '.join(f.name for f in parameter.fields)}")
+        raise _refused(
+            owner, parameter, value, f"an object with {', '.join(f.name for f in parameter.fields)}"
+        )
     label = f"{owner}.{parameter.name}"
     found = {name: convert(label, named(parameter.fields, name, label), item) for name, item in value.items()}
     return parameter.types[0](**found)
@@ -99,7 +111,9 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise errors.make("invalid", f"{text[:60]!r} is not JSON: {error}", 'for example [1, 2] or {"a": 1}') from None
+        raise errors.make(
+            "invalid", f"{text[:60]!r} is not JSON: {error}", 'for example [1, 2] or {"a": 1}'
+        ) from None
 
 
 def _single(owner: str, parameter: Parameter, kind: Any, value: Any) -> Any:
@@ -114,6 +128,8 @@ def _single(owner: str, parameter: Parameter, kind: Any, value: Any) -> Any:
         return truth
     if kind in (int, float):
         return _number(owner, parameter, kind, value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if not isinstance(value, str):
         raise _refused(owner, parameter, value, "a string")
     return value
@@ -121,7 +137,9 @@ def _single(owner: str, parameter: Parameter, kind: Any, value: Any) -> Any:
 
 def _named(owner: str, parameter: Parameter, value: Any) -> Any:
     names = dict(parameter.field.names or {})
-    known = {str(each): each for each in names.values()} | {name.lower(): each for name, each in names.items()}
+    known = {str(each): each for each in names.values()} | {
+        name.lower(): each for name, each in names.items()
+    }
     found = known.get(str(value).strip().lower())
     if found is None:
         raise _refused(owner, parameter, value, f"one of {accepted(parameter)}")

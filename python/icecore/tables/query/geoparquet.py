@@ -70,7 +70,9 @@ class Points:
         column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"]}
         if np.isfinite(self._low).all():
             column["bbox"] = [*self._low.tolist(), *self._high.tolist()]
-        return {"geo": json.dumps({"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}})}
+        return {
+            "geo": json.dumps({"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}})
+        }
 
 
 def _points(both: np.ndarray, known: np.ndarray) -> pa.Array:
