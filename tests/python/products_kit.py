@@ -27,7 +27,7 @@ def granule(
     seed=1,
     rate=None,
 ):
-    """Write a granule: ``signal`` photons per segment around ``height(x)``, ``noise`` within 30 m above and below."""
+    """Write a granule: per segment ``signal`` photons around ``height(x)`` and ``noise`` within ±30 m."""
     random = np.random.default_rng(seed)
     with h5py.File(path, "w") as file:
         file["orbit_info/sc_orient"] = np.array([orient], "i1")
@@ -128,8 +128,8 @@ def reference(
 ):
     """Elevations of a beam by the algorithm of ATL06-SR, extent by extent: a list of dictionaries.
 
-    Sources: ATBD of ATL06, sections 5.5, 5.7, 5.9; SlideRule's description of ATL06-SR. The extents start at multiples of
-    ``step``; photons at their end belong to the next one.
+    Sources: ATBD of ATL06, sections 5.5, 5.7, 5.9; SlideRule's description of ATL06-SR. The extents start at
+    multiples of ``step``; photons at their end belong to the next one.
     """
     with h5py.File(path) as file:
         at = {name: values[...] for name, values in file[f"{beam}/heights"].items()}

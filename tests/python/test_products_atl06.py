@@ -245,9 +245,9 @@ def test_missing_datasets_are_named(tmp_path):
     ) as caught:
         icecore.run("atl06", path)
     assert caught.value.kind == "not-found"
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        file["x"] = np.arange(3.0)
     with pytest.raises(icecore.Error, match="lacks beams"):
-        with h5py.File(tmp_path / "b.h5", "w") as file:
-            file["x"] = np.arange(3.0)
         icecore.run("atl06", tmp_path / "b.h5")
 
 

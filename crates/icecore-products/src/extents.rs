@@ -45,7 +45,7 @@ pub struct Elevations {
 
 /// Fits an elevation in each extent that has accepted photons.
 ///
-/// `others` are quantities of the photons, of which the value at the centre is returned. Values must not jump: unwrap angles.
+/// `others` are quantities of the photons: their fitted value at the centre is returned. Values must not jump: unwrap angles.
 ///
 /// # Errors
 /// `mismatch` for arrays of different lengths, `invalid` for extents without a length or a step.

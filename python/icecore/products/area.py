@@ -21,8 +21,8 @@ def area(poly: Any = None, box: list[float] | None = None) -> Any:
     """Return the area of the parameters ``poly`` and ``box``; None if neither is given.
 
     Args:
-        poly: a GeoJSON file (its path) or mapping, a shapely geometry, or a list of points of one ring. A side
-            of a list of points that spans more than 180 degrees crosses the antimeridian.
+        poly: a GeoJSON file (its path) or mapping, a shapely geometry, or a list of points of one ring. A
+            side of a list that spans more than 180 degrees crosses the antimeridian.
         box: west, south, east, north; west > east crosses the antimeridian.
 
     Raises:

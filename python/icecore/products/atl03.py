@@ -1,8 +1,8 @@
 """Beams of ATL03: segments inside an area, and their photons piece by piece.
 
-Source of the datasets: ICESat-2 ATL03 data dictionary (NSIDC). The photons of the segments follow each other: where those of
-a segment begin is the sum of ``segment_ph_cnt`` before it. ``ph_index_beg`` is not used, because tools that cut granules do
-not always correct it.
+Source of the datasets: ICESat-2 ATL03 data dictionary (NSIDC). The photons of the segments follow each other:
+those of a segment begin after the sum of ``segment_ph_cnt`` before it. ``ph_index_beg`` is not used, because
+tools that cut granules do not always correct it.
 """
 
 from __future__ import annotations
@@ -146,8 +146,10 @@ class Segments:
     """Segments that have photons and are inside the area, in order: one element each.
 
     Attributes:
-        id, distance, counts, first, time, velocity, background: segment number, metres from the equator, photons, the first
-            photon (from 0), seconds since 2018, m/s, background photons per second.
+        id, distance: number of the segment, metres from the equator.
+        counts, first: number of photons, and the first (from 0).
+        time: seconds since 2018.
+        velocity, background: m/s, background photons per second.
         fields: ancillary fields by name.
     """
 
@@ -176,7 +178,7 @@ class Segments:
 def read_segments(
     beam: Beam, within: Any, t0: float | None, t1: float | None, geo: list[str], corr: list[str]
 ) -> Segments:
-    """Read the segments whose reference photon is inside an area and whose time is from t0 to t1 (seconds since 2018).
+    """Read the segments whose reference photon is inside an area, from t0 to t1 (seconds since 2018).
 
     Raises:
         Error: ``corrupt`` for photons that do not exist, or distances that decrease.
@@ -257,7 +259,10 @@ def without_fill(array: Array, values: np.ndarray) -> np.ndarray:
 
 
 def read_photons(beam: Beam, segments: Segments, piece: Piece, fields: list[str]) -> dict[str, np.ndarray]:
-    """Read the photons of a piece: name → one element per photon; ``fields`` are further datasets of ``heights``."""
+    """Read the photons of a piece: name → one element per photon, five for the confidence.
+
+    ``fields`` are further datasets of ``heights``.
+    """
     first, counts = segments.first[piece.start : piece.stop], segments.counts[piece.start : piece.stop]
     ends = first + counts
     breaks = np.flatnonzero(first[1:] != ends[:-1]) + 1

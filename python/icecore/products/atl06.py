@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from icecore import errors
 from icecore.products import atl03, atl08
 from icecore.products.area import area
 from icecore.products.atl03 import BEAMS, Beam, Piece, Segments
+from icecore.products.atl06_columns import record, schema
 from icecore.products.common import POLY
-from icecore.products.inputs import Inputs, listed
+from icecore.products.inputs import Inputs, Source, listed
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
-from icecore.tables.query.scan import arrow, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,34 +45,10 @@ _CLASSES = {
     "atl08_top_of_canopy": 3,
     "atl08_unclassified": 4,
 }
+#: nominal length of a segment, m
 _SEGMENT = 20.0
 #: start of ``delta_time``
 _EPOCH = np.datetime64("2018-01-01T00:00:00", "ns")
-#: column → dtype, unit, description
-_COLUMNS = {
-    "time": ("M8[ns]", "", "time at the centre, UTC"),
-    "latitude": ("f8", "degrees_north", "latitude at the centre, WGS 84"),
-    "longitude": ("f8", "degrees_east", "longitude at the centre, WGS 84"),
-    "h_mean": ("f8", "m", "height at the centre above the WGS 84 ellipsoid"),
-    "x_atc": ("f8", "m", "centre, distance along the track from the equator"),
-    "y_atc": ("f4", "m", "distance from the reference track"),
-    "dh_fit_dx": ("f4", "1", "slope along the track"),
-    "window_height": ("f4", "m", "height of the window around the line"),
-    "rms_misfit": ("f4", "m", "root mean square of the residuals"),
-    "h_sigma": ("f4", "m", "standard error of h_mean from the residuals"),
-    "photon_start": ("i8", "1", "first photon of the extent in the beam, counted from 0"),
-    "photon_count": ("u4", "1", "photons of the last fit"),
-    "pflags": (
-        "u2",
-        "1",
-        "1 spread too short, 2 too few photons, 4 largest number of iterations, 8 out of bounds",
-    ),
-    "segment_id": ("u4", "1", "last segment of ATL03 that starts at or before the centre"),
-    "gt": ("u1", "1", "ground track: 10 (gt1l), 20 (gt1r), … 60 (gt3r)"),
-    "spot": ("u1", "1", "spot, 1 to 6"),
-    "rgt": ("u2", "1", "reference ground track"),
-    "cycle": ("u1", "1", "cycle"),
-}
 
 
 @dataclass(frozen=True)
@@ -85,15 +62,13 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What every piece needs: settings of the kernel, ancillary fields, and the classes of ATL08 if asked for."""
+    """What every piece needs: settings of the kernel, names of further columns, and the schema."""
 
     kernel: dict[str, Any]
     geo: list[str]
     corr: list[str]
     photon: list[str]
     schema: Any
-    is_named: bool
-    has_classes: bool
 
 
 @dataclass(frozen=True)
@@ -117,8 +92,8 @@ def atl06(
     cnf: Annotated[
         int | list[int],
         Field("Confidence: one value is the least, a list names the accepted ones.", names=_CONFIDENCE),
-    ] = (2, 3, 4),
-    quality_ph: Annotated[list[int], Field("Accepted quality of photons.", names=_QUALITY)] = (0,),
+    ] = [2, 3, 4],  # noqa: B006
+    quality_ph: Annotated[list[int], Field("Accepted quality of photons.", names=_QUALITY)] = [0],  # noqa: B006
     atl08_class: Annotated[
         list[int] | None, Field("Accepted classes of ATL08; default: all photons.", names=_CLASSES)
     ] = None,
@@ -150,10 +125,10 @@ def atl06(
 ) -> Rows:
     """Along-track elevations of ICESat-2's photons (ATL03), by SlideRule's ATL06-SR algorithm.
 
-    A line is fitted to the photons of each extent; photons outside a window around it are removed until none is.
-    Extents start at multiples of res from the equator, so that a polygon does not shift them. Photons of segments
-    whose reference photon is inside the polygon take part. Further columns of floats go through the fit; integers
-    and flags are those of the photon nearest to the centre.
+    A line is fitted to the photons of each extent. Photons outside a window around it are removed until none is
+    left. Extents start at multiples of res from the equator, so that a polygon does not shift them. Photons of
+    segments whose reference photon is inside the polygon take part. Further columns of floats go through the
+    fit; integers and flags are those of the photon nearest to the centre.
     """
     if dist_in_seg and (len != int(len) or res != int(res)):
         message = (
@@ -184,29 +159,31 @@ def atl06(
     }
     fields = [[*(names or ())] for names in (atl03_geo_fields, atl03_corr_fields, atl03_ph_fields)]
     found = _beams(inputs, beams, spots)
-    schema = _schema(found[0] if found else None, fields, inputs.are_several)
-    settings = _Settings(kernel, *fields, schema, inputs.are_several, atl08_class is not None)
+    first = next(found, None)
+    columns = schema(first, fields, inputs.are_several)
+    settings = _Settings(kernel, *fields, columns)
     others = _others(inputs, atl08)
     span = (_seconds("t0", t0), _seconds("t1", t1))
-    work = _pieces(inputs, found, settings, others, area(poly), span)
-    return Rows(schema, inputs.map(lambda each: _batch(each, settings), work, lambda each: each.beam.label))
+    every = chain([first], found) if first is not None else found
+    work = _pieces(inputs, every, settings, others, area(poly), span)
+    return Rows(columns, inputs.map(lambda each: _batch(each, settings), work, lambda each: each.beam.label))
 
 
 atl06.variables = atl03.VARIABLES  # type: ignore[attr-defined]
 
 
-def _beams(inputs: Inputs, names: list[str] | None, spots: list[int] | None) -> list[Beam]:
-    found: list[Beam] = []
+def _beams(inputs: Inputs, names: list[str] | None, spots: list[int] | None) -> Iterator[Beam]:
     for source in inputs:
         try:
-            found += atl03.beams(source, names, spots)
+            found = atl03.beams(source, names, spots)
         except errors.Error as error:
             inputs.failed(source.name, error)
-    return found
+            continue
+        yield from found
 
 
-def _others(inputs: Inputs, names: list[str] | None) -> Inputs | None:
-    return None if names is None else Inputs(listed(names), inputs.storage, variables=atl08.VARIABLES)
+def _others(inputs: Inputs, names: list[str] | None) -> list[Source]:
+    return Inputs(listed(names), inputs.storage, variables=atl08.VARIABLES).open_all() if names else []
 
 
 def _seconds(name: str, text: str | None) -> float | None:
@@ -224,20 +201,19 @@ def _seconds(name: str, text: str | None) -> float | None:
 
 def _pieces(
     inputs: Inputs,
-    beams: list[Beam],
+    beams: Iterable[Beam],
     settings: _Settings,
-    others: Inputs | None,
+    others: list[Source],
     within: Any,
     span: tuple[float | None, float | None],
 ) -> Iterator[_Work]:
     """Yield the pieces of all beams; the segments of a beam are read when its first piece is taken."""
-    sources = {beam.source.name for beam in beams}
     for beam in beams:
         try:
             segments = atl03.read_segments(beam, within, *span, settings.geo, settings.corr)
             classes = None
-            if others is not None and segments.id.size:
-                classes = atl08.classes(atl08.matching(others, beam.source, len(sources)), beam)
+            if others and segments.id.size:
+                classes = atl08.classes(atl08.matching(others, beam.source, not inputs.are_several), beam)
         except errors.Error as error:
             inputs.failed(beam.label, error)
             continue
@@ -254,7 +230,6 @@ def _batch(work: _Work, settings: _Settings) -> pa.RecordBatch:
     here = slice(piece.start, piece.stop)
     photons = atl03.read_photons(work.beam, segments, piece, settings.photon)
     counts = segments.counts[here]
-    photons["class"] = work.classes.of(segments, piece) if work.classes is not None else None
     base = photons["longitude"][0] if photons["longitude"].size else 0.0
     # Beyond 180 degrees longitudes continue, so that they can be fitted.
     around = base + ((photons["longitude"] - base + 180.0) % 360.0 - 180.0)
@@ -263,7 +238,7 @@ def _batch(work: _Work, settings: _Settings) -> pa.RecordBatch:
     fitted = {name: values.astype("f8") for name, values in extra.items() if values.dtype.kind == "f"}
     basic = [photons["time"], photons["latitude"], around, photons["across"].astype("f8")]
     found = _icecore.atl06(
-        photons,
+        {**photons, "class": work.classes.of(segments, piece) if work.classes is not None else None},
         {
             "photons": counts,
             "id": segments.id[here],
@@ -290,42 +265,4 @@ def _batch(work: _Work, settings: _Settings) -> pa.RecordBatch:
         **{name: values[nearest] for name, values in extra.items() if name not in fitted},
         **dict(zip(fitted, rest, strict=True)),
     }
-    return _record(columns, work.beam, settings)
-
-
-def _record(columns: dict[str, np.ndarray], beam: Beam, settings: _Settings) -> pa.RecordBatch:
-    pa, rows = arrow(), columns["x_atc"].size
-    gt = 10 * (BEAMS.index(beam.name) + 1)
-    constants = {"gt": gt, "spot": beam.spot, "rgt": beam.orbit("rgt"), "cycle": beam.orbit("cycle_number")}
-    constants["source"] = beam.source.name  # type: ignore[assignment]
-    arrays = []
-    for field in settings.schema:
-        if field.name in constants:
-            arrays.append(pa.array([constants[field.name]] * rows, field.type))
-        else:
-            arrays.append(pa.array(columns[field.name]).cast(field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=settings.schema)
-
-
-def _schema(beam: Beam | None, fields: list[list[str]], is_named: bool) -> pa.Schema:
-    """Return the schema: the columns of the product, ancillary fields, and ``source`` if there may be several."""
-    pa = arrow()
-    made = [
-        pa.field(name, arrow_type(pa, np.dtype(dtype)), metadata={"units": unit, "long_name": doc})
-        for name, (dtype, unit, doc) in _COLUMNS.items()
-    ]
-    names = [name for group in fields for name in group]
-    taken = [name for name in names if name in _COLUMNS or names.count(name) > 1]
-    if taken:
-        raise errors.make("invalid", f"atl06: {taken[0]} is a column already", "remove it from the fields")
-    for group, below in zip(fields, ("geolocation", "geophys_corr", "heights"), strict=True):
-        for name in group if beam is not None else []:
-            array = beam.source.repo.get(f"{beam.path}/{below}/{name}")
-            if array is None or array.ndim != 1 or array.dtype.kind not in "biuf":
-                message = f"{beam.label}/{below} has no one-dimensional dataset of numbers {name}"
-                raise errors.make("not-found", message, "icecore ls lists the datasets of a granule")
-            dtype = np.dtype("f8") if array.dtype.kind == "f" else array.dtype
-            made.append(
-                pa.field(name, arrow_type(pa, dtype), metadata={"units": str(array.attrs.get("units", ""))})
-            )
-    return pa.schema([pa.field("source", pa.large_string()), *made] if is_named else made)
+    return record(columns, work.beam, settings.schema)

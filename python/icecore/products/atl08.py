@@ -9,7 +9,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.products.atl03 import Beam, Piece, Segments
-from icecore.products.inputs import Inputs, Source
+from icecore.products.inputs import Source
 
 UNCLASSIFIED = 4
 _FIELDS = ("ph_segment_id", "classed_pc_indx", "classed_pc_flag")
@@ -39,19 +39,23 @@ class Classes:
         return found
 
 
-def matching(inputs: Inputs, source: Source, number: int) -> Source:
+def matching(known: list[Source], source: Source, is_only: bool) -> Source:
     """Return the ATL08 source for an ATL03 source: the one with the same granule in its name, or the only one.
+
+    Args:
+        known: sources of ATL08.
+        source: the source of ATL03.
+        is_only: whether there is one source of ATL03.
 
     Raises:
         Error: ``not-found`` if there is none.
     """
-    every = list(inputs)
     granule = _GRANULE.search(source.name)
-    named = [each for each in every if granule and granule[1] in each.name]
+    named = [each for each in known if granule and granule[1] in each.name]
     if named:
         return named[0]
-    if len(every) == 1 and number == 1:
-        return every[0]
+    if len(known) == 1 and is_only:
+        return known[0]
     message = f"no ATL08 granule for {source.name}"
     raise errors.make("not-found", message, "name it: --param atl08=ATL08_20181014000347_02350101_006_02.h5")
 

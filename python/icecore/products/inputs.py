@@ -116,7 +116,6 @@ class Inputs:
     failures: list[Failure] = field(default_factory=list)
     #: shell patterns of the arrays that a product reads from files; all if None
     variables: list[str] | None = None
-    _opened: dict[str, Source] = field(default_factory=dict)
 
     @property
     def are_several(self) -> bool:
@@ -134,7 +133,7 @@ class Inputs:
     def __iter__(self) -> Iterator[Source]:
         for name in self._expanded():
             try:
-                yield self._source(name)
+                yield self._open(name)
             except errors.Error as error:
                 self.failed(name, error)
 
@@ -189,11 +188,6 @@ class Inputs:
                 yield name
             else:
                 yield from expand(name)
-
-    def _source(self, name: str) -> Source:
-        if name not in self._opened:
-            self._opened[name] = self._open(name)
-        return self._opened[name]
 
     def _open(self, name: str) -> Source:
         if is_repository(name):

@@ -39,10 +39,10 @@ def run(
 
     Args:
         product: a name: ``atl06``, ``subset``, ``stats``, ``histogram``, ``query``, ``trend``, or one that a
-            package registers under the entry point ``icecore.products``. ``icecore run NAME --help`` lists its
-            parameters with units and bounds.
-        sources: files, directories, globs, ``@list.txt``, URLs, ``REPO``, ``REPO@REF`` or ``REPO:/path``. Files
-            are read in place.
+            package registers under the entry point ``icecore.products``. ``icecore run NAME --help`` lists
+            its parameters with units and bounds.
+        sources: files, directories, globs, ``@list.txt``, URLs, ``REPO``, ``REPO@REF`` or ``REPO:/path``.
+            Files are read in place.
         output: write the rows to a ``.parquet``, ``.geoparquet``, ``.arrow``, ``.csv``, ``.json`` or ``.npy``
             file, which appears when it is complete.
         storage: credentials of object stores.

@@ -56,8 +56,8 @@ def stats(
 ) -> Rows:
     """Count, mean, standard deviation (of the population), minimum and maximum of columns, over all tables.
 
-    One row for each column of numbers. Null and NaN are not counted. Without an area, summaries are used where
-    columns have them.
+    One row for each column of numbers. Null and NaN are not counted. Without an area, summaries are used
+    where columns have them.
     """
     selected = Where(where, poly, box, t0, t1, time, xy)
     found: dict[str, _Moments] = {}

@@ -27,8 +27,8 @@ def subset(
 ) -> Rows:
     """Rows and variables of tables inside a box or polygon and a time span.
 
-    Zones of rows outside are skipped if the coordinates have summaries (`icecore link --summaries`). The columns
-    source and table name the origin of each row where there may be several.
+    Zones of rows outside are skipped if the coordinates have summaries (`icecore link --summaries`). The
+    columns source and table name the origin of each row where there may be several.
     """
     selected = Where(where, poly, box, t0, t1, time, xy)
     scan = lambda found: found.scan(variables, limit=limit, **selected.options(found))  # noqa: E731

@@ -63,7 +63,7 @@ def concatenated(
     several tables.
 
     Raises:
-        Error: ``not-found`` if there is no table, or a later one lacks a column; ``mismatch`` for another type.
+        Error: ``not-found`` if there is no table; ``mismatch`` if a later one has other columns or types.
     """
     every = places(inputs, pattern, columns)
     first = next(every, None)
@@ -75,7 +75,7 @@ def concatenated(
     origin = [pa.field(name, pa.large_string()) for name in ORIGIN] if is_named else []
     schema = pa.schema([*origin, *rows.schema])
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches() -> Iterator[Any]:
         for number, place in enumerate(chain([first], every), 1):
             try:
                 for batch in (rows if place is first else scan(place.table)).batches():
@@ -89,14 +89,14 @@ def concatenated(
 
 def _as(schema: pa.Schema, batch: pa.RecordBatch, place: Place, is_named: bool) -> pa.RecordBatch:
     """Return a batch in a schema, with the columns of its origin."""
-    pa = arrow()
+    import pyarrow as pa
+
     names = schema.names[len(ORIGIN) :] if is_named else schema.names
     try:
         columns = [batch[name].cast(schema.field(name).type) for name in names]
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         message = f"{place.name} has other columns than the first table: {error}"
         raise errors.make("mismatch", message, "name columns that all have: columns=…") from None
-    front = (
-        [pa.array([value] * batch.num_rows, pa.large_string()) for value in place.origin] if is_named else []
-    )
+    texts = [pa.scalar(value, pa.large_string()) for value in place.origin] if is_named else []
+    front = [pa.repeat(text, batch.num_rows) for text in texts]
     return pa.RecordBatch.from_arrays([*front, *columns], schema=schema)

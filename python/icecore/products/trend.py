@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def trend(
     def found(source: Source) -> tuple[str, Trend]:
         return source.name, source.array(array).trend(t0, t1, points)
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches() -> Iterator[Any]:
         for name, made in inputs.map(found, inputs, lambda source: source.name):
             yield _batch(schema, name if is_named else None, made)
 

@@ -36,8 +36,8 @@ def bind(signature: Signature, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of parameters by name, converted to their types; ``fit.maxi`` sets a nested one.
 
     Raises:
-        Error: ``invalid`` for an unknown or missing parameter, an unknown unit, a value of another type or out
-            of bounds.
+        Error: ``invalid`` for an unknown or missing parameter, an unknown unit, a value of another type or
+            out of bounds.
     """
     nested: dict[str, Any] = {}
     for name, value in given.items():

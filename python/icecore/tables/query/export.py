@@ -47,9 +47,9 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
 
     Args:
         rows: a scan or a reduction.
-        output: a ``.csv``, ``.json``, ``.parquet``, ``.geoparquet``, ``.arrow`` or ``.npy`` file, which appears
-            when it is complete; or ``-`` for stdout. None also writes to stdout, but prints a short table if stdout is a
-            terminal.
+        output: a ``.csv``, ``.json``, ``.parquet``, ``.geoparquet``, ``.arrow`` or ``.npy`` file, which
+            appears when it is complete; or ``-`` for stdout. None also writes to stdout, but prints a short
+            table if stdout is a terminal.
         json: write JSON to stdout instead of CSV.
         shown: rows of the short table.
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.tables.query.region import _X, _Y
+from icecore.tables.query.region import X, Y
+from icecore.tables.query.region import coordinates as numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +34,7 @@ def coordinates(schema: pa.Schema) -> tuple[str, str]:
         message = f"a column is named {GEOMETRY} already"
         raise errors.make("unsupported", f"can't write GeoParquet: {message}", "-o out.parquet")
     lower = {name.lower(): name for name in schema.names}
-    found = [next((lower[name] for name in names if name in lower), None) for names in (_X, _Y)]
+    found = [next((lower[name] for name in names if name in lower), None) for names in (X, Y)]
     if found[0] is None or found[1] is None:
         message = f"GeoParquet needs columns of longitude and latitude (got {', '.join(schema.names)})"
         raise errors.make("unsupported", message, "select them too, or -o out.parquet")
@@ -56,7 +57,7 @@ class Points:
         import pyarrow
 
         for batch in batches:
-            xy = [batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self._names]
+            xy = [numbers(batch[name]) for name in self._names]
             both = np.column_stack(xy)
             known = np.isfinite(both).all(axis=1)
             if known.any():

@@ -301,11 +301,41 @@ def _text(null: bytes, dtype: np.dtype[Any]) -> str:
 
 def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> np.ndarray:
     chunks = column.chunks if width is None else [part.flatten() for part in column.chunks]
-    parts = [part.to_numpy(zero_copy_only=False) for part in chunks]
+    plain = stored_numbers if dtype.kind in "iuf" else lambda part: part.to_numpy(zero_copy_only=False)
+    parts = [plain(part) for part in chunks]
     values = np.concatenate(parts) if parts else np.empty(0, dtype)
     if dtype.kind == "S" and values.dtype.kind == "O":
         values = np.char.encode(values.astype("U"), "utf-8")
     return values.astype(dtype, copy=False).reshape(-1, *(() if width is None else (width,)))
+
+
+def stored_numbers(column: pa.Array) -> np.ndarray:
+    """Return the numbers of an array without a copy, whatever is stored behind nulls.
+
+    The method of pyarrow imports pandas, which takes longer than reading a small table.
+    """
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    buffer = column.buffers()[1]
+    if buffer is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype, len(column), column.offset * dtype.itemsize)
+
+
+def arrow_array(values: np.ndarray, kind: Any = None) -> pa.Array:
+    """Return numbers, truths or times as an Arrow array without nulls, without importing pandas.
+
+    Args:
+        values: shape (rows,).
+        kind: the Arrow type; by default that of the dtype.
+    """
+    pa = arrow()
+    kind = arrow_type(pa, values.dtype) if kind is None else kind
+    if values.dtype.kind == "b":
+        buffer = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        buffer = pa.py_buffer(np.ascontiguousarray(values, values.dtype.newbyteorder("=")))
+    made = pa.Array.from_buffers(arrow_type(pa, values.dtype), len(values), [None, buffer])
+    return made if made.type == kind else made.cast(kind)
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:
