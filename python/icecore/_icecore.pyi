@@ -1,7 +1,7 @@
 """Types of the native module. It has no public interface: use :mod:`icecore`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np

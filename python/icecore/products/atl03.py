@@ -109,7 +109,7 @@ class Beam:
 
     @property
     def spot(self) -> int | None:
-        """The spot, 1 to 6, from the beam and the spacecraft's orientation; None in transition or if unknown."""
+        """The spot, 1 to 6, by the orientation of the spacecraft; None in transition or if unknown."""
         number, orientation = BEAMS.index(self.name), self.orbit("sc_orient")
         return {0: number + 1, 1: 6 - number}.get(orientation) if orientation is not None else None
 

@@ -125,10 +125,10 @@ def atl06(
 ) -> Rows:
     """Along-track elevations of ICESat-2's photons (ATL03), by SlideRule's ATL06-SR algorithm.
 
-    A line is fitted to the photons of each extent. Photons outside a window around it are removed until none is
-    left. Extents start at multiples of res from the equator, so that a polygon does not shift them. Photons of
-    segments whose reference photon is inside the polygon take part. Further columns of floats go through the
-    fit; integers and flags are those of the photon nearest to the centre.
+    A line is fitted to the photons of each extent. Photons outside a window around it are removed until none
+    is left. Extents start at multiples of res from the equator, so that a polygon does not shift them. Photons
+    of segments whose reference photon is inside the polygon take part. Further columns of floats go through
+    the fit; integers and flags are those of the photon nearest to the centre.
     """
     if dist_in_seg and (len != int(len) or res != int(res)):
         message = (
@@ -161,7 +161,8 @@ def atl06(
     found = _beams(inputs, beams, spots)
     first = next(found, None)
     columns = schema(first, fields, inputs.are_several)
-    settings = _Settings(kernel, *fields, columns)
+    geo, corr, photon = fields
+    settings = _Settings(kernel, geo, corr, photon, columns)
     others = _others(inputs, atl08)
     span = (_seconds("t0", t0), _seconds("t1", t1))
     every = chain([first], found) if first is not None else found

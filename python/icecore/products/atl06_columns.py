@@ -9,7 +9,8 @@ import numpy as np
 
 from icecore import errors
 from icecore.products.atl03 import BEAMS, Beam
-from icecore.tables.query.scan import arrow, arrow_array, arrow_type
+from icecore.tables.query.arrow_numbers import arrow_array
+from icecore.tables.query.scan import arrow, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -40,7 +40,7 @@ class Classes:
 
 
 def matching(known: list[Source], source: Source, is_only: bool) -> Source:
-    """Return the ATL08 source for an ATL03 source: the one with the same granule in its name, or the only one.
+    """Return the ATL08 source for an ATL03 source: by the granule in its name, or the only one.
 
     Args:
         known: sources of ATL08.

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.tables.query.arrow_numbers import floats
 from icecore.tables.query.region import X, Y
-from icecore.tables.query.region import coordinates as numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class Points:
         import pyarrow
 
         for batch in batches:
-            xy = [numbers(batch[name]) for name in self._names]
+            xy = [floats(batch[name]) for name in self._names]
             both = np.column_stack(xy)
             known = np.isfinite(both).all(axis=1)
             if known.any():

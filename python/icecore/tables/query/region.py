@@ -11,6 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.tables.query import longitude
+from icecore.tables.query.arrow_numbers import arrow_array, floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,9 +54,7 @@ class Region:
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
         """Return which rows of a batch are inside, not on the edge (``shapely.contains_xy``)."""
-        from icecore.tables.query.scan import arrow_array
-
-        x, y = (coordinates(batch[name]) for name in self.xy)
+        x, y = (floats(batch[name]) for name in self.xy)
         if self._is_round:
             return arrow_array(longitude.contains(self._shapely, self._area, x, y))
         return arrow_array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
@@ -89,15 +88,6 @@ class Region:
         if others and not shapes:
             raise _no_area(", ".join(dict.fromkeys(others)))
         return [part for shape in shapes for part in _parts(shape)]
-
-
-def coordinates(column: pa.Array) -> np.ndarray:
-    """Return a column of numbers as float64; null is NaN."""
-    from icecore.tables.query.scan import stored_numbers
-
-    if not column.null_count:
-        return stored_numbers(column).astype("f8")
-    return stored_numbers(column.cast("float64").fill_null(float("nan")))
 
 
 def _side(column: str, low: float, high: float) -> str:

@@ -14,6 +14,7 @@ from icecore import errors
 from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.json_attributes import to_json
+from icecore.tables.query.arrow_numbers import stored_numbers
 from icecore.tables.query.column import no_epoch, nulls
 from icecore.tables.query.packed_types import packed_types, restored
 from icecore.tables.query.source_rows import of_source
@@ -307,35 +308,6 @@ def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> 
     if dtype.kind == "S" and values.dtype.kind == "O":
         values = np.char.encode(values.astype("U"), "utf-8")
     return values.astype(dtype, copy=False).reshape(-1, *(() if width is None else (width,)))
-
-
-def stored_numbers(column: pa.Array) -> np.ndarray:
-    """Return the numbers of an array without a copy, whatever is stored behind nulls.
-
-    The method of pyarrow imports pandas, which takes longer than reading a small table.
-    """
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    buffer = column.buffers()[1]
-    if buffer is None:
-        return np.empty(0, dtype)
-    return np.frombuffer(buffer, dtype, len(column), column.offset * dtype.itemsize)
-
-
-def arrow_array(values: np.ndarray, kind: Any = None) -> pa.Array:
-    """Return numbers, truths or times as an Arrow array without nulls, without importing pandas.
-
-    Args:
-        values: shape (rows,).
-        kind: the Arrow type; by default that of the dtype.
-    """
-    pa = arrow()
-    kind = arrow_type(pa, values.dtype) if kind is None else kind
-    if values.dtype.kind == "b":
-        buffer = pa.py_buffer(np.packbits(values, bitorder="little"))
-    else:
-        buffer = pa.py_buffer(np.ascontiguousarray(values, values.dtype.newbyteorder("=")))
-    made = pa.Array.from_buffers(arrow_type(pa, values.dtype), len(values), [None, buffer])
-    return made if made.type == kind else made.cast(kind)
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:
