@@ -15,7 +15,7 @@ import typer
 from icecore.cli.failure import describe
 from icecore.cli.process import configure, leave
 
-#: commands in the order of ``icecore --help``; each has a module of its name
+#: commands in the order of ``icecore --help``; each has a module of its name, except those in _MODULES
 VERBS = (
     "demo",
     "link",
@@ -39,6 +39,8 @@ VERBS = (
     "serve",
     "bench",
 )
+#: a module ``run`` would hide the function
+_MODULES = {"run": "run_product"}
 _SELECTING = ("read", "explain", "plot")
 
 
@@ -54,7 +56,7 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for verb in verbs:
-        import_module(f"icecore.cli.{verb}").register(app)
+        import_module(f"icecore.cli.{_MODULES.get(verb, verb)}").register(app)
     return app
 
 

@@ -126,9 +126,9 @@ def atl06(
     """Along-track elevations of ICESat-2's photons (ATL03), by SlideRule's ATL06-SR algorithm.
 
     A line is fitted to the photons of each extent. Photons outside a window around it are removed until none
-    is left. Extents start at multiples of res from the equator, so that a polygon does not shift them. Photons
-    of segments whose reference photon is inside the polygon take part. Further columns of floats go through
-    the fit; integers and flags are those of the photon nearest to the centre.
+    is left. Extents start at multiples of res from the equator, so that a polygon does not shift them.
+    Photons of segments whose reference photon is inside the polygon take part. Further columns of floats go
+    through the fit; integers and flags are those of the photon nearest to the centre.
     """
     if dist_in_seg and (len != int(len) or res != int(res)):
         message = (

@@ -52,8 +52,8 @@ def run(
 ) -> None:
     """Compute a product with your own parameters.
 
-    Files are read in place; of repositories only the chunks that the parameters select. Without -o, a
-    terminal shows the first rows, and a pipe or file gets CSV. `icecore run PRODUCT --help` lists the parameters.
+    Files are read in place. `icecore run PRODUCT --help` lists the parameters. Without -o, a terminal shows
+    the first rows, and a pipe or file gets CSV.
     Exit status 1 if the result has no rows, 2 if something failed.
     """
     from icecore.products import registry
