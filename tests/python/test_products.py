@@ -270,7 +270,7 @@ def test_the_command_writes_rows_and_reports_status(orbits, tmp_path, capfd):
     assert "3 rows of 2 columns" in capfd.readouterr().err
     assert run([*plain, "-p", "where=h > 1e9"]) == 1
     assert run([*plain, "-p", "lim=3"]) == 2
-    assert "subset has no parameter lim\n  try: did you mean limit?" in capfd.readouterr().err
+    assert "subset has no parameter lim\n  try: did you mean limit" in capfd.readouterr().err
     assert (
         run(["run", "subset", str(orbits[0]), str(tmp_path / "no.h5"), "-p", "table=track", "--keep-going"])
         == 2
