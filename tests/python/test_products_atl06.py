@@ -191,6 +191,8 @@ def test_a_polygon_reads_only_its_photons(tmp_path):
     ring = [[-46, south], [-44, south], [-44, north], [-46, north]]
     inside = icecore.run("atl06", f"{tmp_path}/r.icecore", poly=ring).to_numpy()
     points = [{"lon": x, "lat": y} for x, y in ring]
+    box = icecore.run("atl06", path, box=[-46, south, -44, north]).to_numpy()
+    assert (box["h_mean"] == inside["h_mean"]).all()
     assert len(icecore.run("atl06", path, poly=points).to_numpy()["x_atc"]) == len(inside["x_atc"])
     assert 36 <= len(inside["x_atc"]) <= 42
     # Extents that lie inside completely are those of the whole granule.

@@ -14,7 +14,7 @@ from icecore.products import atl03, atl08
 from icecore.products.area import area
 from icecore.products.atl03 import BEAMS, Beam, Piece, Segments
 from icecore.products.atl06_columns import record, schema
-from icecore.products.common import POLY
+from icecore.products.common import BOX, POLY
 from icecore.products.inputs import Inputs, Source, listed
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
@@ -84,6 +84,7 @@ class _Work:
 def atl06(
     inputs: Inputs,
     poly: Annotated[Any, POLY] = None,
+    box: Annotated[list[float] | None, BOX] = None,
     t0: Annotated[str | None, Field("Start of the time span, UTC, as 2018-10-14T00:00:00.")] = None,
     t1: Annotated[str | None, Field("End of the time span, not included.")] = None,
     srt: Annotated[
@@ -166,7 +167,7 @@ def atl06(
     others = _others(inputs, atl08)
     span = (_seconds("t0", t0), _seconds("t1", t1))
     every = chain([first], found) if first is not None else found
-    work = _pieces(inputs, every, settings, others, area(poly), span)
+    work = _pieces(inputs, every, settings, others, area(poly, box), span)
     return Rows(columns, inputs.map(lambda each: _batch(each, settings), work, lambda each: each.beam.label))
 
 
