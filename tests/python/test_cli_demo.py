@@ -23,6 +23,7 @@ VERBS = [
     "info",
     "read",
     "query",
+    "run",
     "restore",
     "assay",
     "explain",

@@ -275,3 +275,28 @@ def test_a_damaged_granule_fails_the_product_or_is_reported(tmp_path):
     table = rows.read_all()
     assert set(table["source"].to_pylist()) == {str(good)}
     assert [failure.name for failure in rows.failures] == [f"{bad}:/gt1l"]
+
+
+def test_a_repository_of_granules_names_the_granule_of_each_row(tmp_path):
+    paths = [granule(tmp_path / f"ATL03_{i}.h5", beams=("gt1l", "gt2l"), seed=i) for i in range(3)]
+    icecore.link(paths, tmp_path / "all.icecore", summaries=True)
+    place = f"{tmp_path}/all.icecore"
+    whole = icecore.run("atl06", place).read_all()
+    assert list(dict.fromkeys(whole["source"].to_pylist())) == [f"{place}:/ATL03_{i}" for i in range(3)]
+    files = icecore.run("atl06", paths).read_all()
+    assert whole.drop_columns("source").equals(files.drop_columns("source"))
+    one = icecore.run("atl06", f"{place}:/ATL03_1").read_all()
+    assert "source" not in one.column_names
+    assert one.num_rows == sum(each == f"{place}:/ATL03_1" for each in whole["source"].to_pylist())
+
+
+def test_granules_of_atl08_are_matched_by_name(tmp_path):
+    from icecore.products.atl08 import matching
+    from icecore.products.inputs import Source
+
+    known = [Source(f"ATL08_2018101400034{i}_02350101_006_02.h5", None, "/") for i in range(3)]
+    found = matching(known, "data/ATL03_20181014000341_02350101_006_02.h5", False)
+    assert found is known[1]
+    assert matching(known[:1], "clip.h5", True) is known[0]
+    with pytest.raises(icecore.Error, match=r"no ATL08 granule for clip\.h5"):
+        matching(known[:1], "clip.h5", False)

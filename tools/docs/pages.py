@@ -1,4 +1,4 @@
-"""Generated pages of the documentation: the references of commands and products, and the pages at the repository's root.
+"""Generated pages of the documentation: references of commands and products, pages of the root.
 
     python tools/docs/pages.py
 
@@ -47,7 +47,10 @@ def products() -> str:
     """Return one section per built-in product, from its signature."""
     from icecore.products.registry import BUILT_IN, find
 
-    parts = ["# Products\n", "`icecore run NAME SRC… --param KEY=VALUE`; `icecore.run(\"NAME\", sources, key=value)`.\n"]
+    parts = [
+        "# Products\n",
+        '`icecore run NAME SRC… --param KEY=VALUE`; `icecore.run("NAME", sources, key=value)`.\n',
+    ]
     for name in BUILT_IN:
         signature = find(name).signature
         rows = [[cell.replace("|", "\\|") for cell in row] for row in signature.rows()]

@@ -83,6 +83,12 @@ class Beam:
         return self.path.rpartition("/")[2]
 
     @property
+    def granule(self) -> str:
+        """The name of the granule: that of the source, with a group if the source is not one granule."""
+        parent = self.path.rpartition("/")[0] or "/"
+        return self.source.name if parent == self.source.root else f"{self.source.name}:{parent}"
+
+    @property
     def label(self) -> str:
         """The name in messages."""
         return f"{self.source.name}:{self.path}"
@@ -119,16 +125,26 @@ class Beam:
         return self.source.repo._array(f"{self.path}/heights/h_ph").shape[0]
 
 
+def _paths(source: Source) -> list[str]:
+    """Return the paths of all groups that are named like beams."""
+    inside = source.root.rstrip("/") + "/"
+    every = source.repo.groups
+    found = [path for path in every if path.startswith(inside) and fnmatchcase(path, "*/gt[123][lr]")]
+    return [*found, source.root] if fnmatchcase(source.root, "*/gt[123][lr]") else found
+
+
+def has_several(source: Source) -> bool:
+    """Whether a source, such as a repository, has several granules."""
+    return len({path.rpartition("/")[0] for path in _paths(source)}) > 1
+
+
 def beams(source: Source, names: list[str] | None, spots: list[int] | None) -> list[Beam]:
     """Return the beams of a source that have photons.
 
     Raises:
         Error: ``not-found`` if there are none.
     """
-    groups = source.repo.groups
-    inside = source.root.rstrip("/") + "/"
-    found = [path for path in groups if path.startswith(inside) and fnmatchcase(path, "*/gt[123][lr]")]
-    found += [source.root] if fnmatchcase(source.root, "*/gt[123][lr]") else []
+    groups, found = source.repo.groups, _paths(source)
     filled = [Beam(source, path) for path in found if f"{path}/heights" in groups]
     if not filled:
         lacking = f"{found[0]}/heights" if found else "beams (gt1l … gt3r)"

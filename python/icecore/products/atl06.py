@@ -161,7 +161,8 @@ def atl06(
     fields = [[*(names or ())] for names in (atl03_geo_fields, atl03_corr_fields, atl03_ph_fields)]
     found = _beams(inputs, beams, spots)
     first = next(found, None)
-    columns = schema(first, fields, inputs.are_several)
+    is_named = inputs.are_several or (first is not None and atl03.has_several(first.source))
+    columns = schema(first, fields, is_named)
     geo, corr, photon = fields
     settings = _Settings(kernel, geo, corr, photon, columns)
     others = _others(inputs, atl08)
@@ -215,7 +216,7 @@ def _pieces(
             segments = atl03.read_segments(beam, within, *span, settings.geo, settings.corr)
             classes = None
             if others and segments.id.size:
-                classes = atl08.classes(atl08.matching(others, beam.source, not inputs.are_several), beam)
+                classes = atl08.classes(atl08.matching(others, beam.granule, not inputs.are_several), beam)
         except errors.Error as error:
             inputs.failed(beam.label, error)
             continue

@@ -88,7 +88,7 @@ def record(columns: dict[str, np.ndarray], beam: Beam, schema: pa.Schema) -> pa.
     """Return columns of a piece of a beam as a batch; those of the beam itself are added."""
     pa, rows = arrow(), columns["x_atc"].size
     number = 10 * (BEAMS.index(beam.name) + 1)
-    constants: dict[str, Any] = {"source": beam.source.name, "gt": number, "spot": beam.spot}
+    constants: dict[str, Any] = {"source": beam.granule, "gt": number, "spot": beam.spot}
     constants |= {"rgt": beam.orbit("rgt"), "cycle": beam.orbit("cycle_number")}
     arrays = [
         pa.repeat(pa.scalar(constants[field.name], field.type), rows)

@@ -39,24 +39,24 @@ class Classes:
         return found
 
 
-def matching(known: list[Source], source: Source, is_only: bool) -> Source:
-    """Return the ATL08 source for an ATL03 source: by the granule in its name, or the only one.
+def matching(known: list[Source], granule: str, is_only: bool) -> Source:
+    """Return the source of ATL08 for a granule of ATL03: by the time and track in its name, or the only one.
 
     Args:
         known: sources of ATL08.
-        source: the source of ATL03.
+        granule: name of the granule of ATL03.
         is_only: whether there is one source of ATL03.
 
     Raises:
         Error: ``not-found`` if there is none.
     """
-    granule = _GRANULE.search(source.name)
-    named = [each for each in known if granule and granule[1] in each.name]
+    match = _GRANULE.search(granule)
+    named = [each for each in known if match and match[1] in each.name]
     if named:
         return named[0]
     if len(known) == 1 and is_only:
         return known[0]
-    message = f"no ATL08 granule for {source.name}"
+    message = f"no ATL08 granule for {granule}"
     raise errors.make("not-found", message, "name it: --param atl08=ATL08_20181014000347_02350101_006_02.h5")
 
 
