@@ -32,6 +32,7 @@ ROOMS = (
     "tables",
     "timeseries",
     "ingest",
+    "products",
     "integrations",
     "service",
     "demo",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from icecore.ingest.link import link
     from icecore.ingest.pack import pack
     from icecore.ingest.relink import relink
+    from icecore.products.run import run
     from icecore.repository.array import Array
     from icecore.repository.group import Group
     from icecore.repository.open import create, open
@@ -50,6 +51,7 @@ __all__ = [
     "open",
     "pack",
     "relink",
+    "run",
 ]
 
 _HOMES = {
@@ -67,6 +69,7 @@ _HOMES = {
     "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
     "relink": "icecore.ingest.relink",
+    "run": "icecore.products.run",
 }
 
 

@@ -1,7 +1,7 @@
 """Types of the native module. It has no public interface: use :mod:`icecore`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -130,6 +130,12 @@ class Chain:
     ) -> None: ...
     def unpack(self, stored: npt.NDArray[np.uint8], expected: int) -> bytes: ...
 
+def atl06(
+    photons: Mapping[str, np.ndarray | None],
+    segments: Mapping[str, np.ndarray],
+    others: Sequence[np.ndarray],
+    settings: Mapping[str, Any],
+) -> dict[str, Any]: ...
 def gwf_index(paths: Sequence[str], frames: int, threads: int) -> list[Any]: ...
 def gwf_verify(path: str) -> list[tuple[str, str, int, str]]: ...
 def plan_layout(goal: str) -> str: ...

@@ -13,6 +13,7 @@ mod interrupt;
 mod memory;
 mod modules;
 mod plan;
+mod products;
 mod read;
 mod repo;
 mod restore;
@@ -38,6 +39,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<inflate::Inflate>()?;
     gwf::register(module)?;
     restore::register(module)?;
+    products::register(module)?;
     root::register(module)?;
     rows::register(module)?;
     serve::register(module)?;

@@ -24,6 +24,7 @@ VERBS = [
     "info",
     "read",
     "query",
+    "run",
     "restore",
     "assay",
     "explain",

@@ -1,4 +1,4 @@
-"""Generated pages of the documentation: the command-line reference, and the pages at the repository's root.
+"""Generated pages of the documentation: references of commands and products, pages of the root.
 
     python tools/docs/pages.py
 
@@ -43,6 +43,23 @@ def command_line() -> str:
     return "\n".join(parts)
 
 
+def products() -> str:
+    """Return one section per built-in product, from its signature."""
+    from icecore.products.registry import BUILT_IN, find
+
+    parts = [
+        "# Products\n",
+        '`icecore run NAME SRC… --param KEY=VALUE`; `icecore.run("NAME", sources, key=value)`.\n',
+    ]
+    for name in BUILT_IN:
+        signature = find(name).signature
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in signature.rows()]
+        lines = [f"| `{row[0]}` | {row[1]} | {row[2]} | {row[3]} |" for row in rows]
+        head = ["| parameter | default | accepted | description |", "| --- | --- | --- | --- |"]
+        parts.append("\n".join([f"## {name}\n", signature.doc, "", *head, *lines, ""]))
+    return "\n".join(parts)
+
+
 def copied(name: str) -> str:
     """A page of the root, its links seen from docs/; links to what the site lacks become plain text."""
 
@@ -64,6 +81,7 @@ def copied(name: str) -> str:
 def main() -> int:
     (DOCS / "reference").mkdir(parents=True, exist_ok=True)
     (DOCS / "reference" / "cli.md").write_text(command_line(), encoding="utf-8")
+    (DOCS / "reference" / "products.md").write_text(products(), encoding="utf-8")
     for name, page in COPIED.items():
         (DOCS / page).write_text(copied(name), encoding="utf-8")
     return 0

@@ -15,7 +15,7 @@ import typer
 from icecore.cli.failure import describe
 from icecore.cli.process import configure, leave
 
-#: commands in the order of ``icecore --help``; each has a module of its name
+#: commands in the order of ``icecore --help``; each has a module of its name, except those in _MODULES
 VERBS = (
     "demo",
     "link",
@@ -26,6 +26,7 @@ VERBS = (
     "info",
     "read",
     "query",
+    "run",
     "restore",
     "explain",
     "plot",
@@ -39,6 +40,8 @@ VERBS = (
     "serve",
     "bench",
 )
+#: a module ``run`` would hide the function
+_MODULES = {"run": "run_product"}
 _SELECTING = ("read", "explain", "plot")
 
 
@@ -54,7 +57,7 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for verb in verbs:
-        import_module(f"icecore.cli.{verb}").register(app)
+        import_module(f"icecore.cli.{_MODULES.get(verb, verb)}").register(app)
     return app
 
 
@@ -84,6 +87,9 @@ def run(arguments: list[str]) -> int:
     if arguments and arguments[0] in _SELECTING:
         # "-1" and "-5:" are selections: a leading space keeps them from being parsed as options.
         arguments = [" " + item if re.match(r"-\d", item) else item for item in arguments]
+    if arguments[:1] == ["run"] and len(arguments) > 1 and not arguments[1].startswith("-"):
+        # The help of a product lists its parameters.
+        arguments = ["--parameters" if item in ("-h", "--help") else item for item in arguments]
     # Import only the module of the given command; importing all of them is slow.
     verbs = arguments[:1] if arguments and arguments[0] in VERBS else VERBS
     try:

@@ -52,7 +52,7 @@ def query(
             "-o",
             "--output",
             metavar="FILE",
-            help="Output: .csv, .json, .parquet, .arrow or .npy; - for CSV to stdout.",
+            help="Output: .csv, .json, .parquet, .geoparquet, .arrow or .npy; - for CSV to stdout.",
         ),
     ] = None,
     reduce: Annotated[

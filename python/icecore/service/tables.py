@@ -19,6 +19,7 @@ TYPES = {
     ".arrow": "application/vnd.apache.arrow.file",
     ".arrows": "application/vnd.apache.arrow.stream",
     ".parquet": "application/vnd.apache.parquet",
+    ".geoparquet": "application/vnd.apache.parquet",
     ".csv": "text/csv; charset=utf-8",
 }
 #: parameters of a URL

@@ -47,9 +47,9 @@ def export(rows: Rows, output: str | None, json: bool = False, shown: int = 20) 
 
     Args:
         rows: a scan or a reduction.
-        output: a ``.csv``, ``.json``, ``.parquet``, ``.arrow`` or ``.npy`` file, which appears when it is
-            complete; or ``-`` for stdout. None also writes to stdout, but prints a short table if stdout is a
-            terminal.
+        output: a ``.csv``, ``.json``, ``.parquet``, ``.geoparquet``, ``.arrow`` or ``.npy`` file, which
+            appears when it is complete; or ``-`` for stdout. None also writes to stdout, but prints a short
+            table if stdout is a terminal.
         json: write JSON to stdout instead of CSV.
         shown: rows of the short table.
 
@@ -130,6 +130,20 @@ def _parquet(scan: Rows, sink: Any) -> Iterator[int]:
             yield batch.num_rows
 
 
+def _geoparquet(scan: Rows, sink: Any) -> Iterator[int]:
+    arrow()
+    import pyarrow.parquet as pq
+
+    from icecore.tables.query.geoparquet import Points
+
+    points = Points(scan.schema)
+    with pq.ParquetWriter(sink, points.schema, compression="zstd") as writer:
+        for batch in points.batches(scan.batches()):
+            writer.write_batch(batch)
+            yield batch.num_rows
+        writer.add_key_value_metadata(points.metadata())
+
+
 def _arrow(scan: Rows, sink: Any) -> Iterator[int]:
     pa = arrow()
     with pa.ipc.new_file(sink, scan.schema) as writer:
@@ -201,6 +215,7 @@ def _plain(value: Any) -> Any:
 STREAMS: dict[str, Callable[[Rows, Any], Iterator[int]]] = {
     ".csv": _csv,
     ".parquet": _parquet,
+    ".geoparquet": _geoparquet,
     ".arrow": _arrow,
     ".arrows": _arrow_stream,
 }
@@ -208,6 +223,7 @@ _FORMATS: dict[str, Callable[[Rows, str], int]] = {
     ".csv": _streamed(_csv),
     ".json": _json_file,
     ".parquet": _streamed(_parquet),
+    ".geoparquet": _streamed(_geoparquet),
     ".arrow": _streamed(_arrow),
     ".npy": _npy,
 }

@@ -11,14 +11,16 @@ import numpy as np
 
 from icecore import errors
 from icecore.tables.query import longitude
+from icecore.tables.query.arrow_numbers import arrow_array, floats
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from icecore.tables.query.table import Table
 
-_X = ("lon", "longitude", "clon", "x", "lon_ph")
-_Y = ("lat", "latitude", "clat", "y", "lat_ph")
+#: names of columns of longitude and latitude, in the order in which they are looked up
+X = ("lon", "longitude", "clon", "x", "lon_ph")
+Y = ("lat", "latitude", "clat", "y", "lat_ph")
 _EXAMPLE = 'write {"type": "Polygon", "coordinates": [[[x, y], [x, y], [x, y], [x, y]]]}'
 _NO_AREAS = ("Point", "MultiPoint", "LineString", "MultiLineString")
 #: with more parts than this, one box around all of them is used
@@ -30,7 +32,7 @@ class Region:
 
     def __init__(self, table: Table, area: Any, xy: tuple[str, str] | None = None) -> None:
         self._shapely = _shapely()
-        self.xy = xy if xy is not None else (_find(table, _X, "x"), _find(table, _Y, "y"))
+        self.xy = xy if xy is not None else (_find(table, X, "x"), _find(table, Y, "y"))
         if len(table._names(self.xy)) != 2:
             raise errors.make("invalid", f"xy must name two columns (got {self.xy!r})", 'xy=("clon", "clat")')
         self._is_round = longitude.is_longitude(self.xy[0], table.columns.get(self.xy[0]))
@@ -52,12 +54,10 @@ class Region:
 
     def mask(self, batch: pa.RecordBatch) -> pa.Array:
         """Return which rows of a batch are inside, not on the edge (``shapely.contains_xy``)."""
-        import pyarrow as pa
-
-        x, y = (batch[name].to_numpy(zero_copy_only=False).astype("f8") for name in self.xy)
+        x, y = (floats(batch[name]) for name in self.xy)
         if self._is_round:
-            return pa.array(longitude.contains(self._shapely, self._area, x, y))
-        return pa.array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
+            return arrow_array(longitude.contains(self._shapely, self._area, x, y))
+        return arrow_array(np.asarray(self._shapely.contains_xy(self._area, x, y), bool))
 
     def _geometry(self, area: Any) -> Any:
         """Return one geometry with finite coordinates; for GeoJSON the union of its polygons."""

@@ -14,6 +14,7 @@ from icecore import errors
 from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.json_attributes import to_json
+from icecore.tables.query.arrow_numbers import stored_numbers
 from icecore.tables.query.column import no_epoch, nulls
 from icecore.tables.query.packed_types import packed_types, restored
 from icecore.tables.query.source_rows import of_source
@@ -301,7 +302,8 @@ def _text(null: bytes, dtype: np.dtype[Any]) -> str:
 
 def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> np.ndarray:
     chunks = column.chunks if width is None else [part.flatten() for part in column.chunks]
-    parts = [part.to_numpy(zero_copy_only=False) for part in chunks]
+    plain = stored_numbers if dtype.kind in "iuf" else lambda part: part.to_numpy(zero_copy_only=False)
+    parts = [plain(part) for part in chunks]
     values = np.concatenate(parts) if parts else np.empty(0, dtype)
     if dtype.kind == "S" and values.dtype.kind == "O":
         values = np.char.encode(values.astype("U"), "utf-8")

@@ -1,0 +1,298 @@
+"""Beams of ATL03: segments inside an area, and their photons piece by piece.
+
+Source of the datasets: ICESat-2 ATL03 data dictionary (NSIDC). The photons of the segments follow each other:
+those of a segment begin after the sum of ``segment_ph_cnt`` before it. ``ph_index_beg`` is not used, because
+tools that cut granules do not always correct it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icecore import errors
+from icecore.products.inputs import Source
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+
+BEAMS = ("gt1l", "gt1r", "gt2l", "gt2r", "gt3l", "gt3r")
+#: photons of a piece: enough for long reads, few enough that two pieces per core fit the memory
+_PIECE = 1 << 19
+#: shortest segment, m, for the number of segments that an extent may cover
+_SHORTEST = 15.0
+_GEOLOCATION = ("segment_id", "segment_dist_x", "segment_ph_cnt", "delta_time", "velocity_sc")
+_REFERENCE = ("reference_photon_lon", "reference_photon_lat")
+_HEIGHTS = {
+    "along": ("dist_ph_along", "f4"),
+    "across": ("dist_ph_across", "f4"),
+    "height": ("h_ph", "f4"),
+    "confidence": ("signal_conf_ph", "i1"),
+    "quality": ("quality_ph", "i1"),
+    "latitude": ("lat_ph", "f8"),
+    "longitude": ("lon_ph", "f8"),
+    "time": ("delta_time", "f8"),
+}
+_BACKGROUND = ("delta_time", "bckgrd_rate")
+#: arrays that are read from files
+VARIABLES = [
+    "/gt*/heights/*",
+    "/gt*/geolocation/*",
+    "/gt*/geophys_corr/*",
+    "/gt*/bckgrd_atlas/bckgrd_rate",
+    "/gt*/bckgrd_atlas/delta_time",
+    "/orbit_info/*",
+]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Segments of a beam that are read together.
+
+    Attributes:
+        start, stop: segments, with those at both ends that extents reach into.
+        from_, to: the extents that start here, by the coordinate of their grid.
+    """
+
+    start: int
+    stop: int
+    from_: float
+    to: float
+
+
+@dataclass(frozen=True)
+class Beam:
+    """A beam of a granule: a group such as ``/gt1l`` with photons.
+
+    Attributes:
+        source: the source that has it.
+        path: its path.
+    """
+
+    source: Source
+    path: str
+
+    @property
+    def name(self) -> str:
+        """``gt1l`` … ``gt3r``."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def granule(self) -> str:
+        """The name of the granule: that of the source, with a group if the source is not one granule."""
+        parent = self.path.rpartition("/")[0] or "/"
+        return self.source.name if parent == self.source.root else f"{self.source.name}:{parent}"
+
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        return f"{self.source.name}:{self.path}"
+
+    def check(self) -> None:
+        """Check that all datasets exist.
+
+        Raises:
+            Error: ``not-found`` with the names of those that are missing.
+        """
+        needed = [f"heights/{name}" for name, _ in _HEIGHTS.values()]
+        needed += [f"geolocation/{name}" for name in (*_GEOLOCATION, *_REFERENCE)]
+        needed += [f"bckgrd_atlas/{name}" for name in _BACKGROUND]
+        known = self.source.repo._nodes
+        missing = [name for name in needed if f"{self.path}/{name}" not in known]
+        if missing:
+            message = f"{self.label} lacks {', '.join(missing)}"
+            raise errors.make("not-found", message, "atl06 needs a granule of ATL03 with all of its datasets")
+
+    def orbit(self, name: str) -> int | None:
+        """Return the first value of a dataset of ``orbit_info``; None if the granule lacks it."""
+        array = self.source.repo.get(f"{self.path.rpartition('/')[0]}/orbit_info/{name}")
+        return int(array[0]) if array is not None and array.shape and array.shape[0] else None
+
+    @property
+    def spot(self) -> int | None:
+        """The spot, 1 to 6, by the orientation of the spacecraft; None in transition or if unknown."""
+        number, orientation = BEAMS.index(self.name), self.orbit("sc_orient")
+        return {0: number + 1, 1: 6 - number}.get(orientation) if orientation is not None else None
+
+    @cached_property
+    def photons(self) -> int:
+        """Number of photons."""
+        return self.source.repo._array(f"{self.path}/heights/h_ph").shape[0]
+
+
+def _paths(source: Source) -> list[str]:
+    """Return the paths of all groups that are named like beams."""
+    inside = source.root.rstrip("/") + "/"
+    every = source.repo.groups
+    found = [path for path in every if path.startswith(inside) and fnmatchcase(path, "*/gt[123][lr]")]
+    return [*found, source.root] if fnmatchcase(source.root, "*/gt[123][lr]") else found
+
+
+def has_several(source: Source) -> bool:
+    """Whether a source, such as a repository, has several granules."""
+    return len({path.rpartition("/")[0] for path in _paths(source)}) > 1
+
+
+def beams(source: Source, names: list[str] | None, spots: list[int] | None) -> list[Beam]:
+    """Return the beams of a source that have photons.
+
+    Raises:
+        Error: ``not-found`` if there are none.
+    """
+    groups, found = source.repo.groups, _paths(source)
+    filled = [Beam(source, path) for path in found if f"{path}/heights" in groups]
+    if not filled:
+        lacking = f"{found[0]}/heights" if found else "beams (gt1l … gt3r)"
+        message = f"{source.name} lacks {lacking}"
+        raise errors.make("not-found", message, "atl06 needs granules of ATL03")
+    chosen = [beam for beam in filled if names is None or beam.name in names]
+    chosen = [beam for beam in chosen if spots is None or beam.spot in spots]
+    for beam in chosen:
+        beam.check()
+    return chosen
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments that have photons and are inside the area, in order: one element each.
+
+    Attributes:
+        id, distance: number of the segment, metres from the equator.
+        counts, first: number of photons, and the first (from 0).
+        time: seconds since 2018.
+        velocity, background: m/s, background photons per second.
+        fields: ancillary fields by name.
+    """
+
+    id: np.ndarray
+    distance: np.ndarray
+    counts: np.ndarray
+    first: np.ndarray
+    time: np.ndarray
+    velocity: np.ndarray
+    background: np.ndarray
+    fields: dict[str, np.ndarray]
+
+    def pieces(self, length: float, in_segments: bool) -> Iterator[Piece]:
+        """Cut the segments into pieces; ``length`` of an extent in metres or segments."""
+        n, at = len(self.id), self.id.astype("f8") if in_segments else self.distance
+        reach = int(length if in_segments else length / _SHORTEST) + 2
+        ends = np.cumsum(self.counts, dtype="i8")
+        cuts = np.searchsorted(ends, np.arange(_PIECE, ends[-1] if n else 0, _PIECE)) + 1
+        cuts = np.unique(np.concatenate([[0], cuts[cuts < n], [n]]))
+        for start, stop in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            low = -np.inf if start == 0 else float(at[start])
+            high = np.inf if stop == n else float(at[stop])
+            yield Piece(max(start - 2, 0), min(stop + reach, n), low, high)
+
+
+def read_segments(
+    beam: Beam, within: Any, t0: float | None, t1: float | None, geo: list[str], corr: list[str]
+) -> Segments:
+    """Read the segments whose reference photon is inside an area, from t0 to t1 (seconds since 2018).
+
+    Raises:
+        Error: ``corrupt`` for photons that do not exist, or distances that decrease.
+    """
+    fields = [name for name in geo if name not in _GEOLOCATION]
+    table = beam.source.repo.table(f"{beam.path}/geolocation", [*_GEOLOCATION, *_REFERENCE, *fields])
+    clauses = ["segment_ph_cnt > 0"]
+    clauses += [f"delta_time >= {t0!r}"] if t0 is not None else []
+    clauses += [f"delta_time < {t1!r}"] if t1 is not None else []
+    scan = table.scan([*_GEOLOCATION, *fields], " and ".join(clauses), within=within, xy=_REFERENCE)
+    found = scan.to_numpy()
+    rows, first = _places(beam, found["segment_id"])
+    _check_order(beam, "segment_dist_x", found["segment_dist_x"])
+    time, velocity = found["delta_time"].astype("f8"), found["velocity_sc"].astype("f8")
+    others = {name: without_fill(table[name], found[name]) for name in geo}
+    others |= _corrections(beam, rows, corr)
+    return Segments(
+        found["segment_id"].astype("i8"),
+        found["segment_dist_x"].astype("f8"),
+        found["segment_ph_cnt"].astype("u4"),
+        first,
+        time,
+        np.sqrt((velocity * velocity).sum(axis=1)),
+        _background(beam, time),
+        others,
+    )
+
+
+def _places(beam: Beam, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of segments, and their first photons."""
+    paths = [f"{beam.path}/geolocation/{name}" for name in ("segment_id", "segment_ph_cnt")]
+    every, counts = beam.source.repo.read(dict.fromkeys(paths)).values()
+    _check_order(beam, "segment_id", every)
+    ends = np.cumsum(counts, dtype="i8")
+    total = int(ends[-1]) if len(ends) else 0
+    if total != beam.photons:
+        message = f"{beam.label}: segments have {total:,} photons (heights have {beam.photons:,})"
+        raise errors.make(
+            "corrupt", message, "download the granule again, or correct segment_ph_cnt of the subset"
+        )
+    rows = np.searchsorted(every, numbers)
+    return rows, (ends - counts)[rows]
+
+
+def _check_order(beam: Beam, name: str, values: np.ndarray) -> None:
+    if not (np.diff(values) > 0).all():
+        message = f"{beam.label}/geolocation/{name} does not increase from segment to segment"
+        raise errors.make("corrupt", message, "download the granule again")
+
+
+def _background(beam: Beam, time: np.ndarray) -> np.ndarray:
+    """Interpolate the background rate at times."""
+    if not len(time):
+        return np.empty(0)
+    table = beam.source.repo.table(f"{beam.path}/bckgrd_atlas", list(_BACKGROUND))
+    # Rates are 0.005 s apart; one second more on both sides has the neighbours of the first and last segment.
+    clause = f"delta_time between {float(time.min()) - 1.0!r} and {float(time.max()) + 1.0!r}"
+    found = table.to_numpy(list(_BACKGROUND), clause)
+    if not len(found["delta_time"]):
+        return np.zeros(len(time))
+    return np.interp(time, found["delta_time"], found["bckgrd_rate"].astype("f8"))
+
+
+def _corrections(beam: Beam, rows: np.ndarray, names: list[str]) -> dict[str, np.ndarray]:
+    """Read fields of ``geophys_corr`` for rows of segments."""
+    if not names:
+        return {}
+    table = beam.source.repo.table(f"{beam.path}/geophys_corr", names)
+    return {name: without_fill(table[name], values)[rows] for name, values in table.to_numpy(names).items()}
+
+
+def without_fill(array: Array, values: np.ndarray) -> np.ndarray:
+    """Replace fill values of floats by NaN, so that a fit returns NaN where a value is missing."""
+    fill = array.attrs.get("_FillValue")
+    if values.dtype.kind != "f" or not isinstance(fill, (int, float)):
+        return values
+    return np.where(values == values.dtype.type(fill), np.nan, values)
+
+
+def read_photons(beam: Beam, segments: Segments, piece: Piece, fields: list[str]) -> dict[str, np.ndarray]:
+    """Read the photons of a piece: name → one element per photon, five for the confidence.
+
+    ``fields`` are further datasets of ``heights``.
+    """
+    first, counts = segments.first[piece.start : piece.stop], segments.counts[piece.start : piece.stop]
+    ends = first + counts
+    breaks = np.flatnonzero(first[1:] != ends[:-1]) + 1
+    starts, stops = [0, *breaks.tolist()], [*breaks.tolist(), len(first)]
+    names = {name: stored for name, (stored, _) in _HEIGHTS.items()} | {name: name for name in fields}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for start, stop in zip(starts, stops, strict=True):
+        rows = slice(int(first[start]), int(ends[stop - 1]))
+        paths = {name: f"{beam.path}/heights/{stored}" for name, stored in names.items()}
+        found = beam.source.repo.read(dict.fromkeys(paths.values(), rows))
+        for name, path in paths.items():
+            parts[name].append(found[path])
+    joined = {name: part[0] if len(part) == 1 else np.concatenate(part) for name, part in parts.items()}
+    # signal_conf_ph has five values per photon.
+    typed = {name: np.ascontiguousarray(joined[name], dtype).ravel() for name, (_, dtype) in _HEIGHTS.items()}
+    stored = {name: beam.source.repo._array(f"{beam.path}/heights/{name}") for name in fields}
+    return {**{name: without_fill(stored[name], joined[name]) for name in fields}, **typed}

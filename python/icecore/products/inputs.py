@@ -1,0 +1,234 @@
+"""Sources of a product: files, which are linked into a repository in memory, and repositories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from glob import has_magic
+from typing import TYPE_CHECKING, Any
+
+from icecore import errors
+from icecore.ingest.repository_source import is_repository
+from icecore.products.parallel import Item, Result, in_order
+from icecore.repository import address
+from icecore.repository.group import Group
+from icecore.repository.open import create, open
+from icecore.sources import expand
+from icecore.sources.failure import Failure
+
+if TYPE_CHECKING:
+    from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
+    from icecore.tables.query.table import Table
+
+#: called with (name, items done, items known so far)
+ProgressCall = Callable[[str, int, int], None]
+#: names of tables that an error lists
+_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source: its name, the repository that has its arrays, and the path below which they are."""
+
+    name: str
+    repo: Repo
+    root: str
+
+    def path(self, below: str) -> str:
+        """Return a path of the repository."""
+        return (
+            address.join(self.root, address.absolute(below)) if self.root != "/" else address.absolute(below)
+        )
+
+    def below(self, path: str) -> str:
+        """Return a path of the repository relative to this source, without a leading slash."""
+        return path.removeprefix(self.root.rstrip("/") + "/")
+
+    def groups(self, pattern: str) -> list[str]:
+        """Return the paths of groups that match a shell pattern, relative to the source."""
+        inside = [path for path in self.repo.groups if path.startswith(self.root.rstrip("/") + "/")]
+        return [path for path in inside if fnmatchcase(self.below(path), pattern.strip("/"))]
+
+    def tables(self, pattern: str | None, columns: list[str] | None = None) -> list[Table]:
+        """Return the tables whose paths match a shell pattern; if None, the only table.
+
+        Raises:
+            Error: ``not-found`` if none matches; ``invalid`` if there are several and no pattern.
+        """
+        every = self._tables()
+        if pattern is None and len(every) != 1:
+            names = ", ".join(map(self.below, every[:_SHOWN])) + (", …" if len(every) > _SHOWN else "")
+            message = f"{self.name} has {len(every)} tables" + (f": {names}" if names else "")
+            raise errors.make("invalid", message, "name one, or a pattern of several: table=gt1l/heights")
+        plain = pattern.strip("/") if pattern is not None else None
+        found = [
+            path for path in every if plain is None or fnmatchcase(self.below(path) or "/", plain or "/")
+        ]
+        if not found:
+            names = ", ".join(map(self.below, every[:_SHOWN])) or "none"
+            raise errors.make("not-found", f"{self.name} has no table {pattern}", f"its tables: {names}")
+        return [self.repo.table(path, columns) for path in found]
+
+    def array(self, path: str) -> Array:
+        """Return an array by its path relative to the source.
+
+        Raises:
+            Error: ``not-found``, with the name of the source.
+        """
+        try:
+            return self.repo._array(self.path(path))
+        except errors.Error as error:
+            if error.kind != "not-found":
+                raise
+            raise errors.make("not-found", f"{self.name} has no array {path}", error.hint) from None
+
+    def _tables(self) -> list[str]:
+        inside = self.root.rstrip("/") + "/"
+        arrays = (array for path, array in self.repo.arrays.items() if path.startswith(inside))
+        return list(dict.fromkeys(array._node.parent for array in arrays if array.ndim == 1))
+
+
+@dataclass
+class Inputs:
+    """The sources of a product, opened one after another.
+
+    Attributes:
+        names: files, directories, globs, ``@list.txt``, URLs, ``REPO``, ``REPO@REF`` or ``REPO:/path``.
+        storage: credentials of object stores.
+        keep_going: record failures instead of raising the first.
+        failures: sources and pieces that failed.
+        progress: called with (name, pieces done, pieces known so far).
+
+    Example:
+        >>> Inputs(["missing.h5"]).open_all()
+        Traceback (most recent call last):
+        ...
+        icecore.errors.FileMissing: no file at missing.h5
+          try: check the path
+    """
+
+    names: list[str]
+    storage: Mapping[str, str] | None = None
+    keep_going: bool = False
+    progress: ProgressCall | None = None
+    failures: list[Failure] = field(default_factory=list)
+    #: shell patterns of the arrays that a product reads from files; all if None
+    variables: list[str] | None = None
+
+    @property
+    def are_several(self) -> bool:
+        """Whether there is, or may be, more than one source."""
+        return len(self.names) != 1 or len(list(self._expanded())) > 1
+
+    def open_all(self) -> list[Source]:
+        """Open every source, and return those that could be opened.
+
+        Raises:
+            Error: as :func:`icecore.link` and :func:`icecore.open`.
+        """
+        return list(self)
+
+    def __iter__(self) -> Iterator[Source]:
+        for name in self._expanded():
+            try:
+                yield self._open(name)
+            except errors.Error as error:
+                self.failed(name, error)
+
+    def failed(self, name: str, error: errors.Error) -> None:
+        """Record a failure with ``keep_going``, else raise it with the name of what failed.
+
+        Raises:
+            Error: ``error``.
+        """
+        if not self.keep_going:
+            if name in error.message:
+                raise error
+            raise errors.make(error.kind, f"{name}: {error.message}", error.hint) from error
+        self.failures.append(Failure.of(name, error))
+
+    def advance(self, name: str, done: int, total: int | None = None) -> None:
+        """Report progress: pieces done, and all pieces if they are known."""
+        if self.progress is not None:
+            self.progress(name, done, total if total is not None else done)
+
+    def map(
+        self, work: Callable[[Item], Result], items: Iterable[Item], name: Callable[[Item], str] = str
+    ) -> Iterator[Result]:
+        """Yield the results of ``work`` for each item, in order, computed on all cores.
+
+        A failure ends the product, or is recorded with ``keep_going``; it is never ignored.
+
+        Args:
+            work: called in threads.
+            items: read as results are taken.
+            name: the name of an item in progress and failures.
+
+        Raises:
+            Error: the first failure.
+        """
+        done = 0
+        known = items if isinstance(items, list) else None
+        for item, result in in_order(work, items):
+            try:
+                made = result()
+            except errors.Error as error:
+                self.failed(name(item), error)
+                continue
+            finally:
+                done += 1
+                self.advance(name(item), done, None if known is None else len(known))
+            yield made
+
+    def _expanded(self) -> Iterator[str]:
+        for name in self.names:
+            if is_repository(name):
+                yield name
+            else:
+                yield from expand(name)
+
+    def _open(self, name: str) -> Source:
+        if is_repository(name):
+            place, path = address.split_path(name)
+            repo = open(place, storage=self.storage)
+            root = repo[path or "/"]
+            if not isinstance(root, Group):
+                raise errors.make(
+                    "mismatch", f"{root.path} is an array", f"name its group: {root._node.parent}"
+                )
+            return Source(name, repo, root.path)
+        from icecore.ingest.link import link
+        from icecore.ingest.pack import pack
+
+        repo = create("memory://")
+        try:
+            link(name, repo, "/", variables=self.variables)
+        except errors.Error as error:
+            if error.kind == "unsupported" and "text" in error.message:
+                pack(name, repo, group="/table")  # numbers of text tables can't be linked
+            elif error.kind == "not-found" and self.variables is not None:
+                link(name, repo, "/")  # the product names what is missing
+            else:
+                raise
+        return Source(name, repo.at("main"), "/")
+
+
+def is_pattern(text: str | None) -> bool:
+    """Whether a name of tables is a shell pattern that may match several."""
+    return text is not None and has_magic(text)
+
+
+def listed(sources: Any) -> list[str]:
+    """Return the names of sources that a caller gave: one name or several.
+
+    Raises:
+        Error: ``invalid`` for an object that is not a name.
+    """
+    many = (
+        isinstance(sources, Iterable)
+        and not isinstance(sources, (str, bytes))
+        and not hasattr(sources, "__fspath__")
+    )
+    return [address.named(item) for item in (sources if many else [sources])]

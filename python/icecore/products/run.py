@@ -1,0 +1,80 @@
+"""Run a product on sources."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from icecore.products.inputs import Inputs, ProgressCall, listed
+from icecore.products.registry import find
+from icecore.products.rows import Rows
+from icecore.products.values import bind
+from icecore.sources.failure import Failure
+
+
+class Result(Rows):
+    """Rows of a product, computed as they are read.
+
+    Attributes:
+        failures: with ``keep_going`` the sources and pieces that failed so far; complete after the last row.
+    """
+
+    def __init__(self, rows: Rows, failures: list[Failure]) -> None:
+        super().__init__(rows.schema, rows._batches)
+        self.failures = failures
+
+
+def run(
+    product: str,
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str] | None = None,
+    *,
+    storage: Mapping[str, str] | None = None,
+    keep_going: bool = False,
+    progress: ProgressCall | None = None,
+    **parameters: Any,
+) -> Result:
+    """Compute a product of files or repositories with your own parameters.
+
+    Args:
+        product: a name: ``atl06``, ``subset``, ``stats``, ``histogram``, ``query``, ``trend``, or one that a
+            package registers under the entry point ``icecore.products``. ``icecore run NAME --help`` lists
+            its parameters with units and bounds.
+        sources: files, directories, globs, ``@list.txt``, URLs, ``REPO``, ``REPO@REF`` or ``REPO:/path``.
+            Files are read in place.
+        output: write the rows to a ``.parquet``, ``.geoparquet``, ``.arrow``, ``.csv``, ``.json`` or ``.npy``
+            file, which appears when it is complete.
+        storage: credentials of object stores.
+        keep_going: record sources and pieces that fail in ``failures`` instead of raising the first.
+        progress: called with (name, pieces done, pieces known so far).
+        **parameters: of the product; nested ones as a dictionary: ``fit={"maxi": 3}``.
+
+    Returns:
+        Rows as a stream of Arrow batches, which can be read once; with ``output`` they are read already.
+
+    Raises:
+        Error: ``not-found`` for an unknown product or missing datasets; ``invalid`` for an unknown parameter,
+            a wrong unit or a value out of bounds; and the errors of reads.
+
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("moon.icecore")
+        >>> with repo.writer() as w:
+        ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+        >>> icecore.run("stats", "moon.icecore", where="tb > 220").to_pandas()[["column", "count", "mean"]]
+          column  count   mean
+        0     tb      2  275.0
+    """
+    from icecore.tables.query.export import export, writer
+
+    found = find(product)
+    bound = bind(found.signature, parameters)
+    if output is not None:
+        writer(os.fspath(output))
+    inputs = Inputs(listed(sources), storage, keep_going, progress, variables=found.variables)
+    rows = Rows.of(product, found.function(inputs, **bound))
+    result = Result(rows, inputs.failures)
+    if output is not None:
+        export(result, os.fspath(output))
+    return result
