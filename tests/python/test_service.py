@@ -234,3 +234,55 @@ def test_every_face_wants_a_user(folder: Path, tmp_path: Path) -> None:
         for path in paths:
             assert get(endpoint + path)[0] == 401, path
             assert get(endpoint + path, ann)[0] == 200, path
+
+
+def post(endpoint: str, name: str, body: object, accept: str = "text/csv") -> tuple[int, str, bytes]:
+    """Ask for a product."""
+    headers = {"accept": accept, "content-type": "application/json"}
+    return get(f"{endpoint}/products/{name}", headers, json.dumps(body).encode())
+
+
+def test_products_say_their_parameters(endpoint: str) -> None:
+    listed = json.loads(get(f"{endpoint}/products")[2])["products"]
+    assert {"atl06", "histogram", "query", "stats", "subset", "trend"} <= {each["name"] for each in listed}
+    assert all(each["description"] for each in listed)
+    schema = json.loads(get(f"{endpoint}/products/atl06")[2])
+    assert schema["properties"]["res"]["unit"] == "m"
+    assert get(f"{endpoint}/products/none")[0] == 404
+
+
+def test_products_equal_those_of_the_library(folder: Path, endpoint: str) -> None:
+    sources, parameters = ["/moon.icecore/obs"], {"where": "h < 1000", "box": [-90, -45, 90, 45]}
+    body = {"sources": sources, "parameters": parameters}
+    status, kind, reply = post(endpoint, "subset.parquet", body)
+    assert status == 200, reply
+    expected = icecore.run("subset", f"{folder / 'moon.icecore'}:/obs", **parameters).read_all()
+    got = table(reply, kind)
+    assert got.num_rows == expected.num_rows > 100
+    for name in expected.column_names:
+        np.testing.assert_array_equal(got[name].to_numpy(), expected[name].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ({"parameters": {}}, "sources"),
+        ({"sources": ["/none"]}, "none"),
+        ({"sources": ["/moon.icecore/obs"], "parameters": {"wher": "h < 3"}}, "wher"),
+        ({"sources": ["/moon.icecore/obs"], "parameters": {"poly": "/etc/passwd"}}, "poly"),
+        ({"sources": ["/moon.icecore/obs"], "more": 1}, "more"),
+    ],
+)
+def test_wrong_requests_for_products_are_named(endpoint: str, body: object, word: str) -> None:
+    status, _, reply = post(endpoint, "subset", body)
+    assert 400 <= status < 500, reply
+    assert word in reply.decode()
+    assert b"root:" not in reply
+
+
+def test_a_body_that_is_no_json_is_refused(endpoint: str) -> None:
+    for body in (b"", b"[", b"[1]", b"\xff"):
+        status, _, reply = get(
+            f"{endpoint}/products/stats", {"content-type": "application/json"}, body or b" "
+        )
+        assert status == 400, reply

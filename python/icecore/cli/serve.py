@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from icecore import errors
 from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
+
+if TYPE_CHECKING:
+    from icecore.service.delegate import Delegate
 
 
 def serve(
@@ -58,17 +61,20 @@ def serve(
         Path | None,
         typer.Option("--cache", help="The directory for indexes of files; by default in the user's cache."),
     ] = None,
+    product: Annotated[
+        list[str] | None,
+        typer.Option("--product", metavar="NAME", help="Offer this product of another package, too."),
+    ] = None,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
     """Serve repositories and files until Ctrl-C: HDF REST (h5pyd, h5web), Zarr v3, tables.
 
     A domain is /REPO, /REPO@VERSION, /REPO/GROUP or /FILE.h5; a file is indexed on first use. Arrays are also
-    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow). /health reads a chunk, /metrics is for
+    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow), products at /products. /health reads a chunk, /metrics is for
     Prometheus.
     """
     from icecore import _icecore
-    from icecore.service.delegate import Delegate
 
     if add_user is not None:
         append_user(users, add_user)
@@ -96,10 +102,22 @@ def serve(
             writable=writable,
             users=users,
             certificate=certificate,
-            delegate=Delegate(cache),
+            delegate=_delegate(cache, product or []),
         )
     except KeyboardInterrupt:
         print_stderr("stopped")
+
+
+def _delegate(cache: Path | None, plugins: list[str]) -> Delegate:
+    from functools import partial
+
+    from icecore.ingest.file_indexes import Indexes
+    from icecore.products.served import product
+    from icecore.service.delegate import Delegate
+    from icecore.service.tables import table
+
+    answers = {"tables": table, "products": partial(product, plugins=frozenset(plugins))}
+    return Delegate(Indexes(cache).of, answers)
 
 
 def append_user(users: Path | None, name: str) -> None:

@@ -63,7 +63,7 @@ def link(
         allow_links: URL prefixes or directories that this repository may read linked files from; by default
             the directories of the files.
         summaries: also read and summarise one-dimensional arrays: time series get trends
-            (:mod:`icecore.timeseries.write_trends`), other arrays zones, so that scans can skip them
+            (:mod:`icecore.ingest.write_trends`), other arrays zones, so that scans can skip them
             (:mod:`icecore.tables.summaries.write`).
         windows: lengths of the windows of trends: ``"1s,60s"`` or seconds; 1, 60 and 3600 s with
             ``summaries``, none without.

@@ -107,7 +107,7 @@ def pack(
         summaries: also summarise one-dimensional arrays, so that scans can skip zones
             (:mod:`icecore.tables.summaries.write`); their chunks are planned like those of tables. Text
             tables with 8,192 rows or more always have summaries.
-        windows: lengths of the windows of trends of time series (:mod:`icecore.timeseries.write_trends`):
+        windows: lengths of the windows of trends of time series (:mod:`icecore.ingest.write_trends`):
             ``"1s,60s"`` or seconds, or ``"none"``. By default channels of frame and GWOSC files have those of
             1, 60 and 3600 s whose samples take at least 2 KiB, other time series only with ``summaries``.
         dry_run: write nothing; the report's ``plan`` lists what would be written.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from icecore.ingest import write_trends
 from icecore.repository.time_axis import KEY
 from icecore.tables.summaries.write import write_for
-from icecore.timeseries import write_trends
 from icecore.timeseries.trend_windows import parse_windows
 
 if TYPE_CHECKING:

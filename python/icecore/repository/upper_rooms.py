@@ -14,7 +14,7 @@ from icecore import errors
 #: method → (module, function or class) that implements it
 PROVIDERS = {
     "between": ("icecore.timeseries.stretch", "between"),
-    "renew_trends": ("icecore.timeseries.write_trends", "renew"),
+    "renew_trends": ("icecore.ingest.write_trends", "renew"),
     "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),

@@ -1,4 +1,4 @@
-"""What ``icecore serve`` leaves to Python: indexes of plain files, tables in other formats, products.
+"""What ``icecore serve`` leaves to Python: tables, and what higher rooms register.
 
-The HTTP server is native. It calls :class:`icecore.service.delegate.Delegate` for what only Python can do.
+The HTTP server is native. It calls a :class:`icecore.service.delegate.Delegate` for what only Python can do.
 """

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from icecore import errors
-from icecore.service.indexes import Indexes
-from icecore.service.tables import table
+
+#: content type and blocks of a reply
+Reply = tuple[str, Iterator[bytes]]
 
 
 class Delegate:
     """Answer what the native server does not.
 
     Args:
-        cache: the directory for indexes of plain files; by default ``icecore/served`` in the user's cache.
+        index: returns the repository that links the arrays of a file; it may raise those errors of
+            :func:`icecore.link`.
+        answers: collection of URLs (``tables``, ``products``) → the function that answers its requests. A
+            request is a dictionary with ``collection``, ``name``, ``method``, ``located`` (nodes of
+            repositories that the user may read), ``params``, ``accept`` and ``body``.
     """
 
-    def __init__(self, cache: Path | None = None) -> None:
-        self._indexes = Indexes(cache)
+    def __init__(
+        self, index: Callable[[str], str], answers: Mapping[str, Callable[[Mapping[str, Any]], Reply]]
+    ) -> None:
+        self.index = index
+        self._answers = answers
 
-    def index(self, file: str) -> str:
-        """Return the repository that links the arrays of a file; it is made on first use.
-
-        Raises:
-            Error: those of :func:`icecore.link`.
-        """
-        return str(self._indexes.of(Path(file)))
-
-    def answer(self, request: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
+    def answer(self, request: Mapping[str, Any]) -> Reply:
         """Return the content type and the blocks of a reply.
 
         Raises:
             Error: it becomes the status of the reply.
         """
-        if request["collection"] == "tables":
-            return table(request)
-        raise errors.make("unsupported", "this service has no products", "read arrays and tables")
+        collection = request["collection"]
+        if collection not in self._answers:
+            raise errors.make(
+                "unsupported", f"this service has no {collection}", f"it has {', '.join(self._answers)}"
+            )
+        return self._answers[collection](request)

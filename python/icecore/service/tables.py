@@ -1,27 +1,14 @@
-"""Rows of a table as Arrow, Parquet or CSV, block by block."""
+"""Rows of a table over HTTP."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from icecore import errors
-from icecore.repository.open import open as open_repository
-from icecore.repository.repo import Repo
-from icecore.tables.query.export import STREAMS, Rows
+from icecore.service.opened import repository
+from icecore.service.streams import TYPES, accepted, blocks
 
-#: bytes of a block
-_BLOCK = 1 << 20
-#: content types by suffix; the first one that a client accepts is sent
-TYPES = {
-    ".arrow": "application/vnd.apache.arrow.file",
-    ".arrows": "application/vnd.apache.arrow.stream",
-    ".parquet": "application/vnd.apache.parquet",
-    ".geoparquet": "application/vnd.apache.parquet",
-    ".csv": "text/csv; charset=utf-8",
-}
 #: parameters of a URL
 _PARAMETERS = ("columns", "where", "within", "xy", "source", "limit")
 
@@ -41,58 +28,6 @@ def table(request: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
     (node,) = request["located"]
     rows = repository(node).table(node["path"]).scan(**options)
     return TYPES[suffix], blocks(rows, suffix)
-
-
-def blocks(rows: Rows, suffix: str) -> Iterator[bytes]:
-    """Yield a file of this format in blocks; rows are read while the blocks are taken."""
-    sink = io.BytesIO()
-    for _ in STREAMS[suffix](rows, _Kept(sink)):
-        if sink.tell() >= _BLOCK:
-            yield _taken(sink)
-    yield _taken(sink)
-
-
-class _Kept(io.RawIOBase):
-    """Append to a sink. Positions count all bytes that were written, also those taken meanwhile."""
-
-    def __init__(self, sink: io.BytesIO) -> None:
-        self._sink = sink
-        self._position = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        length = self._sink.write(data)
-        self._position += length
-        return length
-
-    def tell(self) -> int:
-        return self._position
-
-    def close(self) -> None:
-        """Stay open: writers close their sink before the last bytes are taken."""
-
-
-def _taken(sink: io.BytesIO) -> bytes:
-    taken = sink.getvalue()
-    sink.seek(0)
-    sink.truncate()
-    return taken
-
-
-def accepted(accept: str) -> str:
-    """Return the suffix of the format that an ``Accept`` header asks for; CSV for any."""
-    kinds = [each.split(";")[0].strip().lower() for each in accept.split(",")]
-    for kind in kinds:
-        for suffix, content in TYPES.items():
-            if kind == content.split(";")[0]:
-                return suffix
-    if not accept.strip() or {"*/*", "text/*"} & set(kinds):
-        return ".csv"
-    raise errors.make(
-        "unsupported", f"tables can't be sent as {accept}", f"Accept: one of {', '.join(TYPES.values())}"
-    )
 
 
 def parameters(given: dict[str, str]) -> dict[str, Any]:
@@ -124,25 +59,3 @@ def geometry(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise errors.make("invalid", f"within is not GeoJSON: {error}", "send a geometry as JSON") from None
-
-
-def repository(node: Mapping[str, Any]) -> Repo:
-    """Open the version of a repository that the server found."""
-    allowed = node["allow_links"]
-    return _opened(
-        node["url"],
-        node["snapshot"],
-        tuple(sorted(node["storage"].items())),
-        None if allowed is None else tuple(allowed),
-    )
-
-
-@lru_cache(maxsize=32)
-def _opened(
-    url: str, snapshot: str, storage: tuple[tuple[str, str], ...], allowed: tuple[str, ...] | None
-) -> Repo:
-    return open_repository(
-        f"{url}@{snapshot}",
-        storage=dict(storage) or None,
-        allow_links=None if allowed is None else list(allowed),
-    )

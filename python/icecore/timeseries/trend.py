@@ -80,7 +80,7 @@ class Trend:
 def trend(array: Array, start: Any = None, stop: Any = None, points: int = 2000) -> Trend:
     """Reduce a stretch of an array to at most ``points`` windows.
 
-    Stored windows (`icecore.timeseries.write_trends`) are read where they are fine enough, else the samples;
+    Stored windows (`icecore.ingest.write_trends`) are read where they are fine enough, else the samples;
     one sample a window where there are fewer samples than points.
 
     Args:

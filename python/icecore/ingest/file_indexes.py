@@ -1,4 +1,4 @@
-"""Repositories that link plain files, kept in a cache directory."""
+"""Repositories that link plain files for ``icecore serve``, kept in a cache directory."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ class Indexes:
         self._returned: dict[Path, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def of(self, file: Path) -> Path:
+    def of(self, name: str) -> str:
         """Return the repository of a file. The first call reads the file's metadata and may take a while.
 
         Raises:
             Error: those of :func:`icecore.link`; ``io`` if the cache directory can't be written.
         """
+        file = Path(name)
         target = self._directory / _name(file)
         with self._lock:
             turn = self._returned.setdefault(target, threading.Lock())
         with turn:
             if not target.exists():
                 self._make(file, target)
-        return target
+        return str(target)
 
     def _make(self, file: Path, target: Path) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from icecore import errors
+from icecore.ingest.level_writer import LevelWriter
 from icecore.repository import trend_names
 from icecore.repository.repo import Repo
 from icecore.repository.time_axis import KEY, NS
 from icecore.repository.typed_attributes import dump
 from icecore.timeseries import sample_blocks
-from icecore.timeseries.level_writer import LevelWriter
 from icecore.timeseries.sample_times import Times, is_time, sample_times
 from icecore.timeseries.stored_trend import WINDOWS, levels, wanted
 from icecore.timeseries.window_sums import Sums
