@@ -19,6 +19,7 @@ VERBS = [
     "demo",
     "link",
     "pack",
+    "relink",
     "ls",
     "info",
     "read",
