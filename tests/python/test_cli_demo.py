@@ -20,6 +20,7 @@ VERBS = [
     "demo",
     "link",
     "pack",
+    "relink",
     "ls",
     "info",
     "read",
