@@ -71,7 +71,8 @@ def serve(
     """Serve repositories and files until Ctrl-C: HDF REST (h5pyd, h5web), Zarr v3, tables.
 
     A domain is /REPO, /REPO@VERSION, /REPO/GROUP or /FILE.h5; a file is indexed on first use. Arrays are also
-    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow), products at /products. /health reads a chunk, /metrics is for
+    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow), products at /products. /docs lists all
+    requests, /health reads a chunk, /metrics is for
     Prometheus.
     """
     from icecore import _icecore
