@@ -35,8 +35,9 @@ _SAME, _FEW = 1.001, 24
 #: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
 _WORTH = 0.99
 #: a slow way must make this much of the first one's bytes on a quarter of the rows to be tried on all; one
-#: that finds repeats may win later. For the least bytes more of them are tried
-_PROMISE, _LATER, _LATER_STILL = 1.0, 1.25, 2.0
+#: that finds repeats may win later. For the least bytes more of them are tried. Of smooth floating-point
+#: numbers a part of the rows shows predictions as a little worse than they are
+_PROMISE, _PROMISE_FLOAT, _LATER, _LATER_STILL = 1.0, 1.05, 1.25, 2.0
 #: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
 _SCREENED, _SAVING = 2 << 10, 64
 #: so many columns of a type are measured that are not larger; the others take what most of them took
@@ -171,10 +172,11 @@ def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool
     sizes = [_size(candidate, part) for candidate in candidates]
     first = sizes[0] if sizes[0] is not None else part.nbytes
     later = _LATER_STILL if smallest else _LATER
+    promise = _PROMISE_FLOAT if sample.dtype.kind == "f" else _PROMISE
     kept = candidates[:1]
     for candidate, size in zip(candidates[1:], sizes[1:], strict=True):
         searches = any(codec["name"] == "icecore.predict" for codec in candidate)
-        most = first * (_PROMISE if searches else later)
+        most = first * (promise if searches else later)
         if size is not None and size <= most and 4 * first >= _SAVING:
             kept.append(candidate)
     return kept
