@@ -32,4 +32,5 @@ def summarize(writer: Writer, steps: Sequence[Step], options: IngestOptions, pac
         return
     every = options.summaries or windows is not None
     paths = [step.path for step in steps if every or KEY in step.entry.attrs]
-    write_trends.write(writer, paths, windows, every)
+    if paths:
+        write_trends.write(writer, paths, windows, every)
