@@ -269,3 +269,20 @@ fn every_bit_of_every_header_may_be_wrong_and_no_channel_is_lost_silently() {
     }
     assert!(silent.is_empty(), "{} flips, the first: {:?}", silent.len(), silent.iter().take(40).collect::<Vec<_>>());
 }
+
+/// Skipped where the real files are absent.
+#[test]
+fn real_files_without_their_table_of_contents_have_no_other_problem() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/frames");
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "gwf")) {
+        let mut bytes = std::fs::read(&path).unwrap();
+        let Ok(whole) = index(&bytes, usize::MAX) else { continue };
+        let end = bytes.len() - [28, 42, 46][usize::from(whole.format.version) / 2 - 2]; // FrEndOfFile
+        bytes[end..].fill(0);
+        let scanned = index(&bytes, usize::MAX).unwrap();
+        let others: Vec<_> = scanned.problems.iter().filter(|p| p.offset != 0 && !whole.problems.contains(p)).collect();
+        assert!(others.iter().all(|p| p.offset as usize >= end), "{}: {others:?}", path.display());
+        assert_eq!(scanned.channels.len(), whole.channels.len(), "{}", path.display());
+    }
+}
