@@ -48,6 +48,5 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "icecore bench pds icecore-demo/diviner.tab --json",
             "icecore bench pstore icecore-demo/grid.nc",
-            "icecore bench root --quick",
         )
     )(bench)
