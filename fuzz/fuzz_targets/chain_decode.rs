@@ -28,6 +28,7 @@ fn chains() -> Vec<Chain> {
         json!([bytes, codec("zstd", json!({})), codec("numcodecs.lz4", json!({})), codec("zlib", json!({}))]),
         json!([bytes, codec("blosc", json!({})), codec("icecore.h5lzf", json!({}))]),
         json!([codec("numcodecs.pcodec", json!({}))]),
+        json!([codec("icecore.pages", json!({"page": 16}))]),
         json!([codec("transpose", json!({"order": [1, 0]})), bytes, bits("lz4")]),
     ];
     let parse = |list: &Value| Chain::parse(list, &DType::Float32, &[0; 4]).expect("the lists above are right");

@@ -50,6 +50,5 @@ def register(app: typer.Typer) -> None:
             "icecore bench pds icecore-demo/diviner.tab --json",
             "icecore bench ligo --quick",
             "icecore bench pstore icecore-demo/grid.nc",
-            "icecore bench root --quick",
         )
     )(bench)
