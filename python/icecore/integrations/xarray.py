@@ -130,7 +130,6 @@ def to_xarray(node: Array | Group, **options: Any) -> Any:
 
 
 def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
-<<<<<<< HEAD
     store = XarrayStore(group, rtol)
     dataset = StoreBackendEntrypoint().open_dataset(store, **decoding)
     axes = store.time_axes(dataset.variables)
@@ -139,9 +138,6 @@ def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
     from icecore.integrations.time_index import with_times
 
     return with_times(dataset, axes)
-=======
-    return StoreBackendEntrypoint().open_dataset(XarrayStore(group, rtol), **decoding)
->>>>>>> h-a25
 
 
 def _look_below(group: Group) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-<<<<<<< HEAD
 from collections.abc import Container
-=======
->>>>>>> h-a25
 from itertools import count
 from typing import Any
 
@@ -19,12 +16,8 @@ from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import BOUNDS, names, near
 from icecore.repository.group import Group
 from icecore.repository.precision import precision
-<<<<<<< HEAD
 from icecore.repository.time_axis import TimeAxis
 from icecore.repository.typed_attributes import marker, typed
-=======
-from icecore.repository.typed_attributes import fill, typed
->>>>>>> h-a25
 
 #: the units of latitudes and longitudes
 _DEGREES = re.compile("degrees?_?(north|east|N|E)")
@@ -53,7 +46,6 @@ class XarrayStore(AbstractDataStore):
         arrays = self._group.arrays.items()
         return {dim: n for name, a in arrays for dim, n in zip(self._names[name], a.shape, strict=True)}
 
-<<<<<<< HEAD
     def time_axes(self, names: Container[Any]) -> dict[str, TimeAxis]:
         """dimension → the time axis (``icecore_time``) that all of these arrays along it share."""
         found: dict[str, set[TimeAxis]] = {}
@@ -64,8 +56,6 @@ class XarrayStore(AbstractDataStore):
                 found.setdefault(self._names[name][0], set()).add(plain)
         return {dim: axes.pop() for dim, axes in found.items() if len(axes) == 1}
 
-=======
->>>>>>> h-a25
     def get_encoding(self) -> dict[str, Any]:
         """The dimensions that can grow, and where the data comes from."""
         grow = {
@@ -80,11 +70,7 @@ class XarrayStore(AbstractDataStore):
         dims = self._names[name]
         attrs = typed(array._node)
         if "_FillValue" in attrs:
-<<<<<<< HEAD
             attrs["_FillValue"] = marker(array._node, "_FillValue", attrs["_FillValue"], array.dtype)
-=======
-            attrs["_FillValue"] = fill(attrs["_FillValue"], array.dtype)
->>>>>>> h-a25
         for value in array._node.ours.get("enum", ()):
             attrs.pop(value, None)  # what the source says in its type, and xarray's netCDF backends don't
         unit = array._native.shards or array._native.chunks
