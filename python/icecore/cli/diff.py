@@ -46,17 +46,18 @@ def diff(
 
 def _arrays(one: str, other: str, rest: str | None, json: bool, storage: list[str] | None) -> None:
     """Compare the arrays at two addresses by values."""
+    from icecore.repository.array import Array
     from icecore.repository.compare_arrays import compare
 
     if rest is not None or split_path(other)[1] is None:
         message = f"{one} is an array; expected a second one (got {rest or other})"
         raise errors.make("invalid", message, "icecore diff A.icecore:/H1/X B.icecore:/H1/X")
-    found = []
+    found: list[Array] = []
     for address in (one, other):
         repo, path = split_path(address)
         assert path is not None
         array = open_repo(repo, storage)[path]
-        if not hasattr(array, "dtype"):
+        if not isinstance(array, Array):
             raise errors.make("invalid", f"{address} is a group; expected an array", f"icecore ls {address}")
         found.append(array)
     with Progress("diff"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
 
 from icecore.sources.gwf.scan import FrameFile, Piece, exact_step
 
@@ -14,7 +13,8 @@ _NS = 1_000_000_000
 _ROUNDED = 100
 
 
-class Placed(NamedTuple):
+@dataclass(slots=True)
+class Placed:
     """A piece, its file, and the index of its first sample in the array."""
 
     index: int

@@ -111,7 +111,8 @@ def _open(path: Path) -> int:
 
 
 def _read(path: Path, channel: str) -> Any:
-    return icecore.open(path)[path_of(channel)][...]
+    array: Any = icecore.open(path)[path_of(channel)]
+    return array[...]
 
 
 def _read_all(path: Path) -> Any:
@@ -122,7 +123,8 @@ def _read_all(path: Path) -> Any:
 def _in_place(files: Files, channel: str) -> Any:
     name = path_of(channel)
     icecore.link(files, "memory://ligo-in-place", replace=True, variables=name)
-    return icecore.open("memory://ligo-in-place")[name][...]
+    array: Any = icecore.open("memory://ligo-in-place")[name]
+    return array[...]
 
 
 def _contents(files: Files) -> int:
