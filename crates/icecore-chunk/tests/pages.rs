@@ -1,5 +1,6 @@
 //! `icecore.pages`: elements come back whatever part is wanted, few pages are decoded for few elements, damage is `corrupt`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::single_range_in_vec_init)] // one range of elements is meant
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Planted surfaces: the fit finds height and slope, whatever the noise, the order of photons and the cut into pieces.
+#![allow(clippy::unwrap_used)]
 
 use icecore_products::{Accepted, Elevations, Extents, FitSettings, Photons, Segments, TOO_FEW_PHOTONS, atl06};
 

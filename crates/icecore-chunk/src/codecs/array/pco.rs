@@ -88,11 +88,9 @@ impl Pco {
 
 /// Whether pco compresses elements of this type.
 pub(in crate::codecs) fn is_number(dtype: &DType) -> bool {
-    match dtype {
-        DType::Bool | DType::Complex64 | DType::Complex128 | DType::Bytes(_) | DType::Utf32(_) => false,
-        DType::Raw(_) | DType::Struct(_) | DType::VlenUtf8 | DType::VlenBytes => false,
-        _ => true,
-    }
+    let is_text = matches!(dtype, DType::Bytes(_) | DType::Utf32(_) | DType::VlenUtf8 | DType::VlenBytes);
+    let is_complex = matches!(dtype, DType::Complex64 | DType::Complex128);
+    !(is_text || is_complex || matches!(dtype, DType::Bool | DType::Raw(_) | DType::Struct(_)))
 }
 
 fn optional<'a>(ext: &Extension<'a>, key: &str) -> Result<Option<&'a str>> {
