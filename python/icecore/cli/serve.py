@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -117,7 +117,7 @@ def _delegate(cache: Path | None, plugins: list[str]) -> Delegate:
     from icecore.service.delegate import Delegate
     from icecore.service.tables import table
 
-    answers = {"tables": table, "products": partial(product, plugins=frozenset(plugins))}
+    answers: dict[str, Any] = {"tables": table, "products": partial(product, plugins=frozenset(plugins))}
     return Delegate(Indexes(cache).of, answers)
 
 

@@ -110,8 +110,8 @@ def _write(writer: Writer, array: Array, times: Times, lengths: Sequence[int], r
         writer._native.add_group(top, "{}")
     writer._native.set_attrs(top, dump({}, {"trend": {"windows": list(lengths)}}))
     chosen = [n for i, n in enumerate(lengths) if i == 0 or _spans_two(times, n)]
-    for level in (level for seconds, level in known.items() if seconds not in chosen):
-        writer.delete(level.path)
+    for stale in (level for seconds, level in known.items() if seconds not in chosen):
+        writer.delete(stale.path)
     if not times.count:
         return
     row = min(row, times.count - 1, *(level.rows for level in known.values()))

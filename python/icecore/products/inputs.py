@@ -14,8 +14,8 @@ from icecore.products.parallel import Item, Result, in_order
 from icecore.repository import address
 from icecore.repository.group import Group
 from icecore.repository.open import create, open
-from icecore.sources import expand
 from icecore.sources.failure import Failure
+from icecore.sources.source_list import expand
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array

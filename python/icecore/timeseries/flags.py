@@ -132,5 +132,5 @@ def _is_set(mask: Array, word: str, values: np.ndarray) -> np.ndarray:
     if bits is None and values_of is None:
         raise errors.make("format", f"{mask.path} has flag_meanings without flag_masks", "name another mask")
     masked = values & values.dtype.type(bits[at]) if bits is not None else values
-    wanted = values_of[at] if values_of is not None else bits[at]
+    wanted = (values_of if values_of is not None else bits)[at]  # type: ignore[index]
     return masked == values.dtype.type(wanted)

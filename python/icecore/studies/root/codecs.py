@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,14 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
     title = f"Table 1: {len(columns)} flat branches of {Path(source).name if source else 'generated events'}"
     heads = ["codec", "bytes", "ratio", "write MB/s", "uproot, CPU ms", "icecore, CPU ms", "icecore, wall ms"]
     table = Table(f"{title}, {raw:,} bytes, baskets of 32 kB", heads)
-    points, repeats = [], 3 if quick else 5
+    points: list[Any] = []
+    repeats = 3 if quick else 5
     for codec in _QUICK if quick else _CODECS:
         say(f"codecs: {codec}")
         path = work / f"codec-{codec}.root"
-        wrote, _ = clock(
-            lambda p=path, c=codec: trees.write(p, columns, c, max(_BASKET * len(columns) // entry, 64)), 1
-        )
-        theirs = clock(lambda p=path: _uproot(p), repeats)
+        entries = max(_BASKET * len(columns) // entry, 64)
+        wrote, _ = clock(partial(trees.write, path, columns, codec, entries), 1)
+        theirs = clock(partial(_uproot, path), repeats)
         icecore.link(path, work / f"{codec}.icecore", group="/")
         ours = clock(_reader(work / f"{codec}.icecore", columns), repeats)
         _row(table, points, codec, size(path), raw, wrote, theirs[1], ours)
@@ -61,7 +62,7 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
     for goal in _GOALS:
         say(f"codecs: pack --for {goal}")
         path = work / f"packed-{goal}.icecore"
-        wrote, _ = clock(lambda p=path, g=goal: _pack(columns, p, g), 1)
+        wrote, _ = clock(partial(_pack, columns, path, goal), 1)
         _row(
             table,
             points,

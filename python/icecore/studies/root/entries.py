@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +37,10 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
     repeats = 3 if quick else 7
     for peer in found:
         say(f"entries: {peer.name}")
-        warm = clock(lambda p=peer: p.read(chosen), repeats)
-        cold = clock(lambda p=peer: p.read(chosen), 3, [peer.path])
+        warm = clock(partial(peer.read, chosen), repeats)
+        cold = clock(partial(peer.read, chosen), 3, [peer.path])
         single.rows.append([peer.name, size(peer.path) / 1e6, warm[0], warm[1], cold[0]])
-        times = [clock(lambda p=peer, at=at: p.read(at), repeats) for at in every.values()]
+        times = [clock(partial(peer.read, at), repeats) for at in every.values()]
         distant.rows.append([peer.name, *(f"{wall:.3g} / {cpu:.3g}" for wall, cpu in times)])
     return Outcome("root", [single, distant], figures=[_draw(folder, single, found)])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,9 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
             raise errors.make("not-found", f"{path} has no tree", "give a file with a TTree or an RNTuple")
         repeats = 3 if quick else 5
         count = _open(path, names[0])
-        ours = clock(lambda p=path, n=names[0]: _open(p, n), repeats)[1]
-        theirs = clock(lambda p=path, n=names[0]: _uproot(p, n), 1 if count > 2000 else 3)[1]
-        root = clock(lambda p=path, n=names[0]: _root(p, n), repeats)[1] if has("ROOT") else None
+        ours = clock(partial(_open, path, names[0]), repeats)[1]
+        theirs = clock(partial(_uproot, path, names[0]), 1 if count > 2000 else 3)[1]
+        root = clock(partial(_root, path, names[0]), repeats)[1] if has("ROOT") else None
         table.rows.append([path.name, count, ours, theirs, root])
     return Outcome("root", [table])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ def measure(folder: Path, source: str | None, work: Path, say: Callable[[str], N
             paths = {f"/Events/{name}": slice(None) for name in columns}
             if not all(np.array_equal(v, columns[k[8:]]) for k, v in opened.read(paths).items()):
                 raise AssertionError(f"{codec} reads other values")
-            ours = clock(lambda o=opened, p=paths: o.read(p), repeats)
-            theirs = clock(lambda p=path: _uproot(p), repeats)
-            root = clock(lambda p=path: _root(p), repeats)[1] if has("ROOT") else None
+            ours = clock(partial(opened.read, paths), repeats)
+            theirs = clock(partial(_uproot, path), repeats)
+            root = clock(partial(_root, path), repeats)[1] if has("ROOT") else None
             alone = clock(_alone(path, codec), repeats)[1]
             label = f"{codec}, {basket // 1000} kB"
             table.rows.append([label, ours[0], ours[1], theirs[1], root, alone])

@@ -77,10 +77,10 @@ def _may(node: ast.expr, range_of: RangeOf) -> np.ndarray | None:
     """Whether the expression may hold for rows of each zone; None if the summaries don't say."""
     if isinstance(node, ast.BoolOp):
         parts = [_may(value, range_of) for value in node.values]
+        known = [part for part in parts if part is not None]
         if isinstance(node.op, ast.And):
-            known = [part for part in parts if part is not None]
             return np.logical_and.reduce(known) if known else None
-        return None if any(part is None for part in parts) else np.logical_or.reduce(parts)
+        return np.logical_or.reduce(known) if len(known) == len(parts) else None
     if isinstance(node, ast.Name):
         ends = range_of(node.id)
         return ends[1] > 0 if ends is not None and ends[1].dtype.kind == "b" else None
