@@ -92,7 +92,7 @@ def test_a_study_that_is_terminated_leaves_no_scratch_folder(tmp_path: Path) -> 
         text=True,
     )
     assert child.stderr is not None
-    assert child.stderr.readline() == "making ten minutes of RDR text\n"
+    assert child.stderr.readline() == "generating 10 minutes of RDR text\n"
     assert [path.name.startswith("icecore-pds-") for path in scratch.iterdir()] == [True]
     child.send_signal(signal.SIGTERM)
     _, err = child.communicate(timeout=60)

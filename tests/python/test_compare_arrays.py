@@ -9,10 +9,10 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from gwf_writer import write_frame
 from icecore import errors
 from icecore.repository.array import Array
 from icecore.repository.compare_arrays import compare
+from icecore.samples.gwf import write_frame
 
 T0 = 1_000_000_000
 NAME, PATH = "H1:STRAIN", "/H1/STRAIN"

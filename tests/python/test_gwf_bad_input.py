@@ -9,8 +9,8 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from gwf_writer import write_frame
 from icecore import errors
+from icecore.samples.gwf import write_frame
 from icecore.sources import open_source
 
 T0 = 1_000_000_000

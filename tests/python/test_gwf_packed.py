@@ -7,7 +7,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from gwf_writer import write_frame
+from icecore.samples.gwf import write_frame
 
 T0 = 1_000_000_000
 

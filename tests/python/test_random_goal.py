@@ -5,7 +5,6 @@ from __future__ import annotations
 import icecore
 import numpy as np
 import pytest
-from icecore.studies import study
 
 ROWS = 100_000
 
@@ -78,9 +77,3 @@ def test_assay_of_branches(tmp_path):
     repo = icecore.open(tmp_path / "p.icecore")
     assert repo["/Events/met"].codecs[0]["name"] == "icecore.pages"
     assert repo["/Events/Muon_pt/content"].codecs[0]["name"] == "icecore.pages"
-
-
-@pytest.mark.parametrize("name", ["pds", "pstore"])
-def test_only_some_studies_have_a_quick_form(name):
-    with pytest.raises(icecore.Error, match="no quick form"):
-        study(name, quick=True)

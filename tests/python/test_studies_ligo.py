@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gwf_writer import write_frame
 from icecore import errors
+from icecore.samples.gwf import write_frame
 from icecore.studies import ligo, study
 from icecore.studies.ligo import channels, frames, goals, readers, space, speed
 from icecore.studies.ligo.clock import Time, medians

@@ -86,7 +86,7 @@ def test_infinities_appended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "dtype"), [(b"7", "i8"), (b"7.25", "f8"), (b"2020-01-02", "M8[D]"), (b"12:30:00", "m8[s]")]
 )
-@pytest.mark.parametrize("marker", [b"NA", b"NaN", b"null", b"None", b"N/A", b"<NA>"])
+@pytest.mark.parametrize("marker", [b"NA", b"NaN", b"null", b"None", b"N/A", b"<NA>", b"-", b"---"])
 def test_most_values_are_missing(tmp_path: Path, number: bytes, dtype: str, marker: bytes) -> None:
     text = b"n,a\n0,%s\n1,%s\n2,%s\n3,%s\n" % (marker, number, marker, marker)
     table, _ = packed(tmp_path, text)
@@ -94,7 +94,7 @@ def test_most_values_are_missing(tmp_path: Path, number: bytes, dtype: str, mark
     assert table.to_pandas()["a"].isna().tolist() == [True, False, True, True]
 
 
-@pytest.mark.parametrize("cells", [b"NA NA", b"- 1 -", b"a NA", b"12E4567 13E4567"])
+@pytest.mark.parametrize("cells", [b"NA NA", b"- - -", b"a NA", b"12E4567 13E4567"])
 def test_what_is_text_all_the_same(tmp_path: Path, cells: bytes) -> None:
     table, _ = packed(tmp_path, b"n,a\n" + b"".join(b"%d,%s\n" % row for row in enumerate(cells.split())))
     assert table["a"][...].tolist() == cells.split()

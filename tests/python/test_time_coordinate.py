@@ -8,7 +8,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from gwf_writer import write_frame
+from icecore.samples.gwf import write_frame
 from icecore.timeseries.gps import gps_ns
 from icecore.timeseries.leap_seconds import gps_of_utc, utc_of_gps
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from gwf_writer import write_frame
 from icecore import cli, errors
+from icecore.samples.gwf import write_frame
 from sources_kit import DATA, needs_data
 
 T0, RATE, COUNT = 1_000_000_000, 4, 40

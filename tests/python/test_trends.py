@@ -9,9 +9,9 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from gwf_writer import write_frame
 from icecore import cli, errors
 from icecore.repository.array import Array
+from icecore.samples.gwf import write_frame
 from icecore.timeseries.trend_windows import parse_windows
 
 T0 = 1_000_000_020

@@ -96,6 +96,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "icecore diff icecore-demo/demo.icecore linked",
             "icecore diff icecore-demo/demo.icecore linked main --values --json",
-            "icecore diff icecore-demo/demo.icecore@linked:/t2m icecore-demo/demo.icecore:/t2m",
+            "icecore diff icecore-demo/demo.icecore@linked:/photons/gt1l/height"
+            " icecore-demo/demo.icecore:/photons/gt1l/height",
         )
     )(diff)

@@ -55,6 +55,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "icecore relink icecore-demo icecore-demo --into icecore-demo/demo.icecore --dry-run",
-            "icecore relink icecore-demo icecore-demo --dry-run --json",
+            "icecore relink icecore-demo icecore-demo --into icecore-demo/demo.icecore --dry-run --json",
         )
     )(relink)
