@@ -31,13 +31,22 @@ fn content(storage: &Storage) -> Result<Content> {
         .collect())
 }
 
+/// Two arrays of one commit, which share a manifest.
 fn sample() -> Home {
+    made(false)
+}
+
+/// The same arrays, each with a manifest of its own.
+fn sample_of_two_manifests() -> Home {
+    made(true)
+}
+
+fn made(in_two_commits: bool) -> Home {
     let home = Home::new();
     let (file, url) = home.file("a.h5", &[1; 4000]);
     let writer = home.writer();
     writer.add_group("/g", &json!({"title": "sample"})).unwrap();
     writer.add_array("/g/native", &array(&[40], &[10])).unwrap();
-    writer.add_array("/g/linked", &array(&[400], &[10])).unwrap();
     let id = writer.put_object(Bytes::from(vec![3; 400])).unwrap();
     writer
         .set_chunks(
@@ -45,6 +54,13 @@ fn sample() -> Home {
             &[(0, ChunkPlace::Object { id, offset: 7, length: 9 }), (2, ChunkPlace::Inline(Bytes::from_static(b"in")))],
         )
         .unwrap();
+    let writer = if in_two_commits {
+        writer.commit("native").unwrap();
+        home.writer()
+    } else {
+        writer
+    };
+    writer.add_array("/g/linked", &array(&[400], &[10])).unwrap();
     writer.allow_container(&home.data()).unwrap();
     let chunks: Vec<u64> = (0..40).collect();
     let offsets: Vec<u64> = chunks.iter().map(|c| c * 97).collect();
@@ -168,7 +184,7 @@ fn without_seals_nothing_panics() {
 /// A valid file of another version: it would be read as that version, or as chunks that were never written.
 #[test]
 fn a_file_in_the_place_of_another_is_refused_without_a_seal() {
-    let home = sample();
+    let home = sample_of_two_manifests();
     home.commit_array("/later");
     std::fs::remove_dir_all(home.path().join("seals")).unwrap();
     let right = content(&home.storage()).unwrap();
@@ -202,7 +218,7 @@ fn files_without_seals(root: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn nothing_is_built_on_or_deleted_by_damaged_references() {
-    let home = sample();
+    let home = sample_of_two_manifests();
     let right = content(&home.storage()).unwrap();
     let manifest = std::fs::read_dir(home.path().join("manifests")).unwrap().next().unwrap().unwrap().path();
     let bytes = std::fs::read(&manifest).unwrap();
