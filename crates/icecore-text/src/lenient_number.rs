@@ -43,7 +43,7 @@ const INFINITE: [&[u8]; 3] = [b"inf", b"infinity", b"1.#inf"];
 
 /// A cell of only one of these has no value: dashes and dots of printed tables, stars of numbers that Fortran had no room for.
 const RUNS: [u8; 4] = [b'-', b'.', b'*', b'?'];
-/// What stands where there is no value, in lower case: what pandas, R, C and SQL write. Also runs of one of [`RUNS`].
+/// Markers of missing values, in lower case: those of pandas, R, C and SQL. Runs of one of [`RUNS`] are markers, too.
 const MARKERS: [&[u8]; 15] = [
     b"\\n",
     b"na",
