@@ -58,18 +58,39 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
-    if array.dtype.kind not in "biufmM":
-        kind = "strings or bytes" if array.dtype.kind in "OSTUV" else array.dtype
-        kind = "records" if array.dtype.names else kind
-        message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
-        raise errors.make(
-            "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
-        )
+    _check_dtype(array)
     raw = array.read(sel)
+    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
+    drawn = _drawable(array, raw)
+    values = drawn.values
+    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    plot = figure.add_subplot()
+    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
+    if values.ndim == 1:
+        _line(plot, drawn, scales[0])
+    else:
+        _map(figure, plot, drawn, scales)
+    plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
+    with landing(path) as part:
+        figure.savefig(part)
+    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+
+
+def _check_dtype(array: Array) -> None:
+    if array.dtype.kind in "biufmM":
+        return
+    kind = "strings or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+    kind = "records" if array.dtype.names else kind
+    message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
+    raise errors.make("dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}")
+
+
+def _drawable(array: Array, raw: np.ndarray) -> _Scale:
+    """Convert what was read to numbers along one or two axes, none too large for matplotlib."""
     if raw.size < 2:
         message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
         raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
-    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
     drawn = _measured(array, raw.squeeze())
     values = drawn.values
     if values.ndim not in (1, 2):
@@ -83,18 +104,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         finite = values[np.isfinite(values)]
         message = f"{array.path}: {finite.min():.4g} to {finite.max():.4g} is too large for an axis"
         raise errors.make("unsupported", message, "select smaller numbers; `icecore read` prints them")
-    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    plot = figure.add_subplot()
-    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
-    if values.ndim == 1:
-        _line(plot, drawn, scales[0])
-    else:
-        _map(figure, plot, drawn, scales)
-    plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
-    with landing(path) as part:
-        figure.savefig(part)
-    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+    return drawn
 
 
 def physical(array: Array, raw: np.ndarray) -> np.ndarray:

@@ -95,21 +95,17 @@ def plan(
         return Layout((*whole.chunk, shape[-1]), shard)
     chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
     if chunk is None or shard is None:
-        goal: dict[str, Any] = {
+        goal = {
             "shape": _grown(shape, itemsize, rows_a_commit, rows_bytes),
             "itemsize": max(itemsize, 1),
             "grows": not shape[0],
+            "source_chunk": source_chunk and list(source_chunk),
+            "chunk": chunk and list(chunk),
+            "inner_bytes": inner_bytes and list(inner_bytes),
+            "shard_bytes": shard_bytes and min(shard_bytes, _SHARD),
+            "ratio": max(ratio, 1.0),
+            "patterns": [{"extent": read.extent, "probability": read.probability} for read in reads],
         }
-        if source_chunk is not None:
-            goal["source_chunk"] = list(source_chunk)
-        if chunk is not None:
-            goal["chunk"] = list(chunk)
-        if inner_bytes is not None:
-            goal["inner_bytes"] = list(inner_bytes)
-        if shard_bytes is not None:
-            goal["shard_bytes"] = min(shard_bytes, _SHARD)
-        goal["ratio"] = max(ratio, 1.0)
-        goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
         if shard is None:
             chunk = tuple(planned["chunk"])

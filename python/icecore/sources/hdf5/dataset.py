@@ -50,7 +50,17 @@ class RawDataset:
 def build(
     raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None, notes: list[Note]
 ) -> ArrayEntry:
-    """The array entry of a dataset whose type can be read."""
+    """Describe a dataset whose type can be read: linked where its chunks decode exactly, otherwise copied.
+
+    Args:
+        raw: the dataset.
+        dims: names of its axes.
+        extended: its shape with unlimited axes as long as other variables of the file make them, or None.
+        notes: gets a note for each attribute that can't be kept.
+
+    Raises:
+        Error: ``corrupt`` for an impossible shape.
+    """
     plan = raw.plan
     plist = raw.dsid.get_create_plist()
     stored = raw.shape if raw.shape is not None else (0,)
@@ -64,27 +74,7 @@ def build(
     fill, unsaid = _fill_value(plist, plan, raw.dsid.get_type())
     if extended is not None and fill is None and not unsaid:
         fill, unsaid = _fill_beyond(plist, plan)
-    attrs, types = array_attributes(raw, notes)
-    reader = DatasetReader(
-        raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
-    )
-    entry = ArrayEntry(
-        path=raw.path,
-        shape=shape,
-        dims=dims,
-        data_type=data_type(plan.dtype),
-        dtype=plan.dtype,
-        chunks=_source_chunks(plist, shape, plan),
-        codecs=copy_codecs(plan.dtype),
-        fill_value=fill_json(fill, plan.dtype),
-        attrs=attrs,
-        read=reader,
-        unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
-        attr_types=types,
-        enum=[name for name in plan.attrs if name not in raw.attrs],
-        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how in ("struct", "words") else {},
-        text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
-    )
+    entry = _copied(raw, dims, shape, fill, notes)
     why = _unlinkable(raw, plist, shape) or unsaid
     located = None
     if not why:
@@ -103,6 +93,39 @@ def build(
     entry.links = Links.one_file(raw.identity, located.chunks, located.offsets, located.lengths)
     entry.native = entry.copied(located.copied)
     return entry
+
+
+def _copied(
+    raw: RawDataset,
+    dims: tuple[str | None, ...],
+    shape: tuple[int, ...],
+    fill: Any,
+    notes: list[Note],
+) -> ArrayEntry:
+    """Describe a dataset without links: its values are read by h5py."""
+    plan, plist = raw.plan, raw.dsid.get_create_plist()
+    stored = raw.shape if raw.shape is not None else (0,)
+    attrs, types = array_attributes(raw, notes)
+    reader = DatasetReader(
+        raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
+    )
+    return ArrayEntry(
+        path=raw.path,
+        shape=shape,
+        dims=dims,
+        data_type=data_type(plan.dtype),
+        dtype=plan.dtype,
+        chunks=_source_chunks(plist, shape, plan),
+        codecs=copy_codecs(plan.dtype),
+        fill_value=fill_json(fill, plan.dtype),
+        attrs=attrs,
+        read=reader,
+        unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
+        attr_types=types,
+        enum=[name for name in plan.attrs if name not in raw.attrs],
+        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how in ("struct", "words") else {},
+        text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
+    )
 
 
 def _measured(raw: RawDataset) -> np.dtype:
