@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.zarr_dtypes import data_type
-from icecore.tables.text import related_columns
+from icecore.tables.text import related_columns, text_parts
 from icecore.tables.text.column_types import dtype
 from icecore.tables.text.table_job import TableOptions
 
@@ -59,12 +59,35 @@ class Choices:
         self._options = options
         self._measured: dict[Any, Counter[str]] = {}
         self._related = related_columns.Related(options.portable)
+        self._texts: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
+        self._parts: dict[str, tuple[str, text_parts.Rule]] = {}
+
+    def relate(self, columns: Sequence[dict[str, Any]], values: Sequence[np.ndarray]) -> None:
+        """Find the text columns that contain the text of another one; ``values`` are their first values."""
+        if self._options.portable:
+            return
+        for column, first in zip(columns, values, strict=True):
+            if first.dtype.kind == "S" and first.nbytes > _TINY and constant(first) is None:
+                self._texts[column["name"]] = (column, first)
+        self._parts = text_parts.find({name: first for name, (_, first) in self._texts.items()})
 
     def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         """Those of a column's chunks; see :func:`codecs`."""
+        if whole and column["name"] in self._parts:
+            return self._around(column, values)
         if values.nbytes > _TINY and constant(values) is None:
             return self._related.of(_integers(column), values, lambda: self._alone(column, values, whole))
         return self._alone(column, values, whole)
+
+    def _around(self, column: dict[str, Any], values: np.ndarray) -> list[Codec]:
+        """Return the codecs of a column that contains another one, if that takes fewer bytes."""
+        name, rule = self._parts[column["name"]]
+        alone = self._alone(column, values, True)
+        inner, texts = self._texts[name]
+        of_other = self.of(inner, texts, True)
+        around = [*text_parts.codecs(rule, texts, of_other, [{"name": "bytes"}, _zstd(19)]), _CRC]
+        shared = _stored(around, values) - _stored(of_other, texts)
+        return around if shared < _stored(alone, values) else alone
 
     def _alone(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         if values.nbytes > _TINY or constant(values) is not None:

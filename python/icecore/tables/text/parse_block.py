@@ -53,8 +53,12 @@ def _create_arrays(attempt: Attempt, state: FileState, parsed: Sequence[np.ndarr
     attempt.attrs = state.spec.attrs
     writer.group(path)
     choices = column_codecs.Choices(attempt.options)
-    for item, column, raw in zip(state.spec.fields, attempt.columns.held, parsed, strict=True):
-        values = column_types.values(raw, column)
+    firsts = [
+        column_types.values(raw, column) for raw, column in zip(parsed, attempt.columns.held, strict=True)
+    ]
+    if state.small:
+        choices.relate(attempt.columns.held, firsts)
+    for item, column, values in zip(state.spec.fields, attempt.columns.held, firsts, strict=True):
         whole = max(len(values), state.rows or 0) if state.small else None
         array = column_array(writer, path, column, values, item.attrs, choices, whole)
         attempt.arrays.append(array)
