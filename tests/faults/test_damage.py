@@ -132,7 +132,7 @@ def respelled(repo_path: str, old: bytes, new: bytes) -> bytes:
 
 
 def test_a_commit_from_an_impossible_time(repo_path: str) -> None:
-    """Where no checksum is found for the root object, a time beyond the calendar is still damage, not a crash."""
+    """Where no checksum is found for the root object, a time beyond the calendar is damage."""
     make(repo_path, "auto")
     time = icecore.open(repo_path).log()[0].time
     micros = round((time - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))

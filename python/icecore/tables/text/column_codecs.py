@@ -85,9 +85,11 @@ class Choices:
         alone = self._alone(column, values, True)
         inner, texts = self._texts[name]
         of_other = self.of(inner, texts, True)
-        around = [*text_parts.codecs(rule, texts, of_other, [{"name": "bytes"}, _zstd(19)]), _CRC]
-        shared = _stored(around, values) - _stored(of_other, texts)
-        return around if shared < _stored(alone, values) else alone
+        head = max(len(rule.head(text)) for text in values.tolist())
+        rests = ([*rest[:-1], _zstd(19)] for rest in _arranged({"name": "bytes"}, head, 3))
+        candidates = [[*text_parts.codecs(rule, texts, of_other, rest), _CRC] for rest in rests]
+        around, size = _smallest(candidates, values)
+        return around if size - _stored(of_other, texts) < _stored(alone, values) else alone
 
     def _alone(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         if values.nbytes > _TINY or constant(values) is not None:

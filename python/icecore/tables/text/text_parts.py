@@ -29,14 +29,16 @@ class Rule:
     skip: int
     before: bytes
 
+    def head(self, text: bytes) -> bytes:
+        """Return what precedes the part of a text; all of it if the separator is missing."""
+        at = text.rfind(self.after) if self.after else 0
+        return text if at < 0 else text[: at + len(self.after) + self.skip]
+
     def part(self, text: bytes) -> bytes:
         """Return the part of a text; empty if the separator is missing."""
-        at = text.rfind(self.after) if self.after else 0
-        start = at + len(self.after) + self.skip
-        if at < 0 or start > len(text):
-            return b""
-        end = text.find(self.before, start) if self.before else -1
-        return text[start:] if end < 0 else text[start:end]
+        rest = text[len(self.head(text)) :]
+        end = rest.find(self.before) if self.before else -1
+        return rest if end < 0 else rest[:end]
 
 
 def find(columns: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Rule]]:
