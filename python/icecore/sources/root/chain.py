@@ -34,8 +34,9 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     entries = [each.groups.get("/", {}).get("entries", 0) for each in maps]
     result.groups["/"] = {**result.groups.get("/", {}), "entries": sum(entries)}
     left_out: set[str] = set()
-    for branch in dict.fromkeys(name for each in maps for name in _branches(each)):
-        lacking = [each.source for each in maps if branch not in _branches(each)]
+    branches = [_branches(each) for each in maps]
+    for branch in dict.fromkeys(name for names in branches for name in names):
+        lacking = [each.source for each, names in zip(maps, branches, strict=True) if branch not in names]
         if not lacking:
             continue
         if not allow_missing:
@@ -53,7 +54,7 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     for path in lists:
         lengths |= _join_lists(maps, path, result)
     for path in dict.fromkeys(path for each in maps for path in each.arrays):
-        if path in lengths or any(path == b or path.startswith(f"{b}/") for b in left_out):
+        if path in lengths or path in left_out or _is_inside(path, left_out):
             continue
         result.add(_joined(path, maps))
     return result
@@ -61,9 +62,17 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
 
 def _branches(each: ArrayMap) -> set[str]:
     """Paths of the arrays and of the lists (one path for all members of a list)."""
-    lists = [path for path, attrs in each.groups.items() if JAGGED in attrs]
-    outer = {path for path in lists if not any(path.startswith(f"{other}/") for other in lists)}
-    return outer | {path for path in each.arrays if not any(path.startswith(f"{one}/") for one in outer)}
+    lists = {path for path, attrs in each.groups.items() if JAGGED in attrs}
+    outer = {path for path in lists if not _is_inside(path, lists)}
+    return outer | {path for path in each.arrays if not _is_inside(path, outer)}
+
+
+def _is_inside(path: str, groups: set[str]) -> bool:
+    """Whether one of the groups contains the path."""
+    while path := posixpath.dirname(path).rstrip("/"):
+        if path in groups:
+            return True
+    return False
 
 
 def _joined(path: str, maps: list[ArrayMap]) -> ArrayEntry:
