@@ -38,8 +38,8 @@ def concat(maps: list[ArrayMap], dim: str, unpack: bool = False, tolerance: floa
     float64 is rounded to the nearest value. With ``unpack``, numbers that are packed with different scales or
     offsets become unscaled floats in all sources; a note in ``dropped`` reports it (``kind`` is
     ``"unpacked"``). Coordinates without ``dim`` may differ by ``tolerance`` in their units: the first
-    source's values are used, their attributes record the largest difference, and a note reports it (``kind`` is
-    ``"tolerance"``).
+    source's values are used, their attributes record the largest difference, and a note reports it (``kind``
+    is ``"tolerance"``).
 
     Raises:
         Error: ``not-found`` if no array has ``dim``; ``mismatch`` if sources differ in their arrays, shapes,

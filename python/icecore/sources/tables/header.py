@@ -21,7 +21,8 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
     """Whether a line with as many cells as the rows below it is a header.
 
     A line of words is a header, unless some but not all words are values of their columns: then it is a row.
-    A line with blank cells or numbers is a header if words are above columns of numbers or times, or if it has a form that programs write: a blank name above row numbers, or years as names.
+    A line with blank cells or numbers is a header if words are above columns of numbers or times, or if it
+    has a form that programs write: a blank name above row numbers, or years as names.
     """
     bare = [_bare(cell) for cell in cells]
     columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
