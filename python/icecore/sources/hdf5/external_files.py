@@ -37,7 +37,7 @@ def missing(dsid: Any, source: str, above: tuple[Any, ...] = ()) -> str:
             raise errors.make("unsupported", "a virtual dataset that is a source of itself")
         count = range(plist.get_virtual_count())
         pairs = dict.fromkeys((plist.get_virtual_filename(i), plist.get_virtual_dsetname(i)) for i in count)
-        # A pattern stands for any number of files or datasets.
+        # A pattern matches any number of files or datasets.
         named = (pair for pair in pairs if not any("%b" in part for part in pair))
         absent = (_absent(dsid, source, folder, *pair, (*above, own)) for pair in named)
         return next(filter(None, absent), "")

@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore import errors
 
-#: length that stands for a whole file
+#: length that means a whole file
 WHOLE = -1
 
 

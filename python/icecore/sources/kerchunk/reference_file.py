@@ -116,7 +116,7 @@ def _is_beyond(name: str, grid: tuple[int, ...]) -> bool:
 
 
 def main_file(source: str) -> str:
-    """Return the file whose identity stands for a reference file or directory."""
+    """Return the file that identifies a version of a reference file or directory."""
     return os.path.join(source, ".zmetadata") if os.path.isdir(source) else source
 
 

@@ -147,7 +147,7 @@ def _is_named(whole: list[bytes], body: list[bytes]) -> bool:
 def _of_blank_cells(
     body: list[bytes], lines: list[bytes], whole: list[bytes], header: bool | None
 ) -> TableSpec | None:
-    """Return the layout of fixed cells of which some are blank; splitting at whitespace would lose cells.
+    """Return the layout of fixed cells with some blanks; splitting at whitespace would lose cells.
 
     Returns None if all rows have as many cells, or if cells have no fixed positions.
     """

@@ -115,7 +115,7 @@ def _named(
     sure: bool = False,
     loose: bool = False,
 ) -> tuple[list[str] | None, list[Span]]:
-    """Return the names in a line and their columns, some of which may be blank in all first rows."""
+    """Return the names in a line and their columns; a column may be blank in all first rows."""
     names = _names(line, rows, cells, header, sure, loose)
     if names is None:
         wider = _cells([*rows, line[: len(rows[0])].ljust(len(rows[0]))])

@@ -24,7 +24,7 @@ from icecore.studies.study import Outcome
 Say = Callable[[str], None]
 SHORT, LONG = Layout(1), Layout(60)
 SUPPRESSED, LONG_SUPPRESSED = Layout(1, 1, "zero-suppressed"), Layout(60, 1, "zero-suppressed")
-#: layouts that are timed, and layouts of which only the size is measured
+#: layouts that are timed, and layouts that are only measured in size
 TIMED = (SHORT, Layout(1, 60), Layout(30), LONG, Layout(240), SUPPRESSED, LONG_SUPPRESSED)
 SIZED = (Layout(1, 1, "raw"), Layout(1, 1, "differences, gzip"))
 #: goals of the codec choice for packed channels
