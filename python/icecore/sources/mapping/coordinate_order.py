@@ -48,7 +48,7 @@ def ends(whole: ArrayEntry, parts: Sequence[tuple[str, int]]) -> list[Ends]:
 def disorder(parts: Sequence[Ends], units: object = None) -> str:
     """Return a message if a part does not begin after the end of the previous one; otherwise "".
 
-    The direction is that of most parts, or else of most steps between parts. NaN compares as out of order.
+    The direction is that of most parts, or else of most steps between parts. NaN is never out of order.
     ``units`` are the units of the values, for the message.
     """
     within = sum((part.last > part.first) - (part.last < part.first) for part in parts)

@@ -17,7 +17,8 @@ from icecore.sources.mapping.cf_compare import LIMITS, PACKED, SCALE, Sourced, u
 class Unpacked:
     """Reader of ``packed * scale + offset``, computed in ``dtype`` as xarray does.
 
-    Values equal to one of ``marks`` become NaN. Integers are read as ``packed``.
+    Values equal to one of ``marks`` become NaN. Integers are read as
+    ``packed``, which is unsigned if the file says so.
     """
 
     read: Reader

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def stored_numbers(column: pa.Array) -> np.ndarray:
-    """Return the numbers of an array without a copy; values behind nulls are undefined."""
+    """Return the numbers of an array without a copy; values behind nulls are arbitrary."""
     dtype = np.dtype(column.type.to_pandas_dtype())
     buffer = column.buffers()[1]
     if buffer is None:
