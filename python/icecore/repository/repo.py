@@ -77,7 +77,7 @@ class Repo(Hierarchy, Versions):
         return self._over(self._native.at(address.version(ref)))
 
     def _over(self, native: _icecore.Repo) -> Repo:
-        """Another version, with this one's settings."""
+        """Return another version with the same settings."""
         return Repo(native, self._storage, self._allow_links)
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> Table:

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def stored_bytes(arrays: Iterable[Array]) -> int:
-    """Bytes of the chunks of these arrays; bytes that columns share are counted once.
+    """Return the stored bytes of these arrays; bytes that columns share are counted once.
 
     Args:
-        arrays: of one version of a repository.
+        arrays: arrays of one version of a repository.
 
     Returns:
-        Bytes in the repository and in linked files.
+        Number of bytes in the repository and in linked files.
     """
     total, ranges = 0, dict[str, list[np.ndarray]]()
     for array in arrays:

@@ -1,4 +1,4 @@
-"""The files that references name: where they are, and what they are now."""
+"""Locate the files that references name, and record their identities."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from urllib.parse import urljoin
 from icecore import errors
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
 
-#: servers that are asked at once
+#: number of concurrent requests
 _ASKED = 16
 
 
 class Targets:
-    """The files that a reference file names; each is looked at once."""
+    """The files that a reference file names; each is looked up once."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._known: dict[str, tuple[str, Identity] | errors.Error] = {}
 
     def find(self, name: str, addresses: Iterable[str]) -> list[tuple[str, Identity]]:
-        """Path or URL and identity of the file at each address, for the array ``name``.
+        """Return path or URL and identity of the file at each address, for the array ``name``.
 
         Raises:
-            Error: ``source-missing`` where one is not there, ``unsupported`` where it is on a store that is
-                read by other means than http(s), ``invalid`` where an address means two files.
+            Error: ``source-missing`` if one is missing, ``unsupported`` for a store other than http(s) or
+                local files, ``invalid`` if an address matches two files.
         """
         wanted = list(addresses)
         new = [address for address in dict.fromkeys(wanted) if address not in self._known]
@@ -64,12 +64,14 @@ class Targets:
                 message = "a file of this machine, named by a server"
                 raise errors.make("permission", message, "download the reference file, and look at it")
             return urljoin(self._source, address)
-        if is_url:  # fsspec takes what follows as it is, VirtualiZarr escapes it
+        if is_url:  # fsspec does not unescape, VirtualiZarr escapes
             return rest if os.path.exists(rest) else local_path(f"file://{rest}")
         return address if os.path.isabs(address) else self._relative(address)
 
     def _relative(self, address: str) -> str:
-        """Relative to the reference file's folder, or (as fsspec has it) to the working directory."""
+        """Resolve an address relative to the reference file's directory, or (as in fsspec) the working
+        directory.
+        """
         beside = os.path.join(os.path.dirname(os.path.abspath(self._source)), address)
         here = os.path.abspath(address)
         if not os.path.exists(here):
