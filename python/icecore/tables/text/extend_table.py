@@ -49,8 +49,7 @@ class Extending:
         """Set up the extension; ``reparsed`` means that the text is needed, not only the values."""
         self._writer, self._stored, self._options = writer, stored, options
         paths = [f"{stored.path}/{name}" for name in stored.names]
-        gone = [i for i, path in enumerate(paths) if not writer._native.exists(path)]  # deleted before a
-        retry
+        gone = [i for i, path in enumerate(paths) if not writer._native.exists(path)]  # deleted in a retry
         self.columns, self.changed = columns, stored.changed(columns)
         #: indexes of the columns that are rewritten
         self._fresh = sorted({*self.changed, *stored.short, *gone})
