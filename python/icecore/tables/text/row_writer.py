@@ -1,4 +1,4 @@
-"""Row writer: appends rows to the arrays of a table, and encodes chunks as soon as they are full."""
+"""Row writer: appends rows to the arrays of a table and encodes chunks as soon as they are full."""
 
 from __future__ import annotations
 
