@@ -26,13 +26,13 @@ _PIXELS = 2000
 _MOST_DRAWN = 1e300
 #: signed dtype → unsigned dtype, for the attribute ``_Unsigned`` (netCDF-3 has only signed integers)
 _UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
-#: characters of a label, and of one line of it along the height and along the width of the picture
+#: characters of a label, and of one line of it along the height and the width of the figure
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """Scale of an axis or of the colours: values, label, whether they are dates, whether inverted."""
+    """Scale of an axis or of the colours: values, label, whether they are dates, whether it is inverted."""
 
     values: np.ndarray
     label: str
@@ -47,9 +47,10 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         Kind (``line`` or ``map``), file, number of elements.
 
     Raises:
-        Error: ``unsupported`` without matplotlib, for another suffix and for numbers too large for an axis;
-            ``dtype`` for other dtypes than real numbers and times; ``selection`` if more than two axes
-            remain; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be written.
+        Error: ``unsupported`` if matplotlib is not installed, for another suffix, and for numbers too large
+            for an axis; ``dtype`` for dtypes other than real numbers and times; ``selection`` if more than
+            two axes remain; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be
+            written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "use a name that ends in .png")
@@ -87,7 +88,7 @@ def _check_dtype(array: Array) -> None:
 
 
 def _drawable(array: Array, raw: np.ndarray) -> _Scale:
-    """Convert what was read to numbers along one or two axes, none too large for matplotlib."""
+    """Convert the elements to numbers along one or two axes, and reject numbers too large for matplotlib."""
     if raw.size < 2:
         message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
         raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
@@ -180,7 +181,7 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether coordinates are monotonic; others can't be used for an axis."""
+    """Return whether coordinates are monotonic; other coordinates can't be used for an axis."""
     steps = np.diff(values)
     return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
 
@@ -197,7 +198,7 @@ def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
     else:
         alone = _alone(values)
     (line,) = plot.plot(x, values, linewidth=0.9)
-    if alone.any():  # single numbers between missing values don't form a line
+    if alone.any():  # a line does not show single numbers between missing values
         plot.plot(x[alone], values[alone], ".", markersize=3, color=line.get_color())
     plot.set_xlabel(fill(along.label, _FLAT), parse_math=False)
     plot.set_ylabel(fill(drawn.label, _UPRIGHT), parse_math=False)

@@ -44,7 +44,7 @@ def stream_file(attempt: Attempt, number: int, file: TableFile) -> None:
 
 
 def _describe(attempt: Attempt, state: FileState, stream: TextStream, source: dict[str, Any]) -> None:
-    """Complete the description of a file with all that is known at its end."""
+    """Complete the description of a file with the results at its end."""
     source["rows"][1], source["escapes"][1] = attempt.rows, attempt.at
     if words := state.of_words():
         for column in words:
@@ -61,17 +61,17 @@ def _describe(attempt: Attempt, state: FileState, stream: TextStream, source: di
 
 
 class _Feed:
-    """The text of a file between reading and parsing: header, rows of the table, what follows the table."""
+    """Text of a file between reading and parsing: header, rows of the table, and the text after it."""
 
     def __init__(self, attempt: Attempt, state: FileState, number: int, file: TableFile) -> None:
         assert file.spec is not None
         self.attempt, self.state, self.number = attempt, state, number
         self.rest, self.header = _NOTHING, file.spec.offset
-        #: bytes of the table that are still to come, where its length is known
+        #: bytes of the table still to come, if its length is known
         self.left: int | None = None
 
     def add(self, block: np.ndarray | None, last: bool) -> None:
-        """Parse what is complete with one more block; with the last one, everything."""
+        """Parse all complete rows after adding a block; with the last block, parse everything."""
         self.rest = _joined(self.rest, block)
         if self.header:
             if len(self.rest) < self.header and not last:
@@ -102,11 +102,12 @@ class _Feed:
             self._drop(used)
             if len(part) == whole and (not last or used == 0):
                 return
-            # The part was shorter than a row: add few lines, a longer part costs more to parse in vain.
+            # The part was shorter than a row. Add few lines, because a failed parse of a longer part costs
+            # more.
             most, tries = _further(self.rest, most, tries) if used == 0 else (self.state.most, 0)
 
     def _drop(self, used: int) -> None:
-        """Forget parsed bytes; at the end of the table, keep the text that follows it."""
+        """Drop parsed bytes; at the end of the table, keep the text that follows it."""
         self.rest = self.rest[used:]
         if self.left is None:
             return
@@ -118,7 +119,7 @@ class _Feed:
 
 
 def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:
-    """Append a block to the unparsed text without copying where one of them is empty."""
+    """Append a block to the unparsed text, without a copy if one of them is empty."""
     if block is None or not len(block):
         return rest
     return np.concatenate((rest, block)) if len(rest) else block
@@ -127,7 +128,7 @@ def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:
 def _further(text: np.ndarray, most: int, tries: int) -> tuple[int, int]:
     """Return the end of a longer part, and the number of tries that ended at a line.
 
-    It ends behind one more line, then two, four, …, or twice as far where there is no line end.
+    It ends after one more line, then two, four, …, or at twice the length if there is no line end.
     """
     ends = np.flatnonzero(text[most : 2 * most] == ord("\n"))
     if not len(ends):
