@@ -1,4 +1,4 @@
-"""``icecore read`` by time: gaps at both ends and inside, flags of masks, and the times of what is written."""
+"""``icecore read`` by time: gaps at both ends and inside, flags of masks, the times of written files."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Stretch:
         import numpy as np
 
         if self.fill is not None:
-            inside = 0 <= self.first and self.last <= array.shape[0]
+            inside = self.first >= 0 and self.last <= array.shape[0]
             return slice(self.first, self.last) if inside else range(self.first, self.last)
         if len(self.runs) < 2:
             return slice(*(self.runs or [(0, 0)])[0])
