@@ -1,8 +1,8 @@
 """Compare channels of real frame files with gwframe (frameCPP) and LALFrame (through gwpy), bit for bit.
 
 Usage: python tools/compare_gwf.py FILE_OR_FOLDER...
-Prints one line a channel and, at the end, how many were equal. Needs icecore, gwframe 0.8, gwpy 4 and lalsuite.
-Exit status 1 where a channel differs, or no peer reads it.
+Prints one line a channel and, at the end, how many were equal.
+Needs icecore, gwframe 0.8, gwpy 4 and lalsuite. Exit status 1 where a channel differs, or no peer reads it.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class TimeAxis:
         return {"epoch": self.epoch, "t0_ns": self.t0, "step": step, "segments": segments}
 
     def part(self, index: slice | range, count: int) -> TimeAxis | None:
-        """The axis of a selection from ``count`` samples; a range may lie outside. None for a reversed one."""
+        """The axis of a selection from ``count`` samples; a range may lie outside. None if reversed."""
         found = range(*index.indices(count)) if isinstance(index, slice) else index
         if found.step < 1:
             return None

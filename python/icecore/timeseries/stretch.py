@@ -167,7 +167,7 @@ def complete(array: Array, start: Any, stop: Any, valid: Valid | None = None) ->
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
     ends = (axis.segments[0][0], axis.segments[-1][1]) if axis.segments else (axis.t0, axis.t0)
     have = f"the array spans {axis.epoch} {ends[0] / NS:.9f}..{ends[1] / NS:.9f}"
-    hint = f"gaps='pad' fills them, gaps='ignore' leaves them out; {have}"
+    hint = f"gaps='pad' (--gaps pad) fills them, 'ignore' leaves them out; {have}"
     what = "no samples" if valid is None else "no valid samples"
     message = f"{array.path}: {what} at {axis.epoch} {', '.join(spans)}{more}"
     raise errors.make("selection", message, hint)
