@@ -40,7 +40,7 @@ def run(*command: str, **environment: str) -> None:
 
 
 def python_packages() -> None:
-    """moto (S3), boto3 and h5pyd: tests/foreign imports them."""
+    """moto (S3), boto3, h5pyd and gwframe: tests import them."""
     run(
         UV,
         "pip",
@@ -76,6 +76,11 @@ def peers() -> None:
     venv("peers", "uproot>=5.7", "awkward>=2", "numpy")
 
 
+def frames() -> None:
+    """gwframe and LALFrame: `tools/compare_gwf.py` compares with them, with icecore."""
+    venv("frames", "gwframe>=0.8", "gwpy>=4", "lalsuite>=7.26", "-r", f"{ROOT}/pyproject.toml")
+
+
 def root() -> None:
     """C++ ROOT."""
     venv("root", "root", "--prerelease=allow")
@@ -93,6 +98,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "fake-gcs-server": fake_gcs_server,
     "azurite": azurite,
     "peers": peers,
+    "frames": frames,
     "root": root,
 }
 
