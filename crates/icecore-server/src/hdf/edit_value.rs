@@ -198,7 +198,10 @@ fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params, coun
     if picks.len() > limit && count != 1 {
         return Err(Failure::too_large("the selection is too large", "select less"));
     }
-    Ok(Places::Picks(picks))
+    match super::paired::paired(&picks, limit)? {
+        Some(paired) => Ok(Places::Points(paired.points)),
+        None => Ok(Places::Picks(picks)),
+    }
 }
 
 /// `start`, `stop` and `step` of a JSON body.

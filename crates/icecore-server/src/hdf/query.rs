@@ -74,7 +74,12 @@ pub(super) async fn elements(
         for part in hits.parts {
             elements::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
         }
-        out.push_str(&format!(",\"index\":{},\"hrefs\":[]}}", json!(hits.indices)));
+        // As in HSDS: numbers for a table, coordinates for a dataset of several axes.
+        let index = match picks.axes.len() {
+            1 => json!(hits.indices.iter().flatten().collect::<Vec<_>>()),
+            _ => json!(hits.indices),
+        };
+        out.push_str(&format!(",\"index\":{index},\"hrefs\":[]}}"));
         Ok(body::json(out))
     })
     .await
