@@ -18,6 +18,7 @@ use crate::domains::{Address, Collection, Domain, Include};
 use crate::error::Answer;
 use crate::etag;
 use crate::params::Params;
+use crate::unique::now;
 
 pub(super) async fn get(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
     let is_plain = !app.config.writable && !params.caller().is_checked && !params.flag("verbose");
@@ -165,7 +166,7 @@ pub(super) fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
         "metadata_bytes": metadata,
         "total_size": bytes + linked_bytes + metadata,
         "md5_sum": domain.session.snapshot_id(),
-        "scan_info": {"scan_start": domain.time, "scan_complete": domain.time},
+        "scan_info": {"scan_start": now(), "scan_complete": now()},
     });
     Ok(body.as_object().cloned().unwrap_or_default())
 }

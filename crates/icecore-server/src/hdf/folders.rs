@@ -1,6 +1,7 @@
 //! Folders: lists of domains and folders.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
 use axum::response::Response;
@@ -10,7 +11,7 @@ use super::domain;
 use super::found::{model, root};
 use super::reply::plain;
 use crate::app::{App, Shared};
-use crate::domains::Entry;
+use crate::domains::{Address, Entry};
 use crate::error::Answer;
 use crate::params::Params;
 
@@ -46,7 +47,8 @@ fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> An
         item["name"] = json!(name);
         return Ok(item);
     }
-    let mut item = json!({"name": name, "class": "domain", "owner": "icecore"});
+    let time = changed(app, name).unwrap_or(app.started);
+    let mut item = json!({"name": name, "class": "domain", "owner": "icecore", "created": time, "lastModified": time});
     if verbose {
         // A repository that cannot be opened must not hide the others.
         match app.domains.open(name) {
@@ -64,6 +66,15 @@ fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> An
         }
     }
     Ok(item)
+}
+
+/// When a repository or file in a served directory last changed, in seconds since 1970; without opening it.
+fn changed(app: &Shared, name: &str) -> Option<f64> {
+    let (path, _) = app.domains.place(&Address::parse(name).ok()?).ok()?;
+    let head = path.join("repo");
+    let place = if head.is_file() { head } else { path };
+    let modified = std::fs::metadata(place).ok()?.modified().ok()?;
+    modified.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
 }
 
 /// Shell patterns with `*` and `?`.

@@ -61,7 +61,9 @@ mod tests {
         assert_eq!(of(json!(["arange", "--start=10", "--step=2"]), &[3]).unwrap(), Some(json!([10.0, 12.0, 14.0])));
         assert_eq!(of(json!([]), &[3]).unwrap(), None);
         assert_eq!(of(json!(["chunklocator"]), &[3]).unwrap_err().kind, ErrorKind::Unsupported);
-        for (words, dims) in [(json!(["arange", "-x"]), &[3][..]), (json!(["arange"]), &[2, 2]), (json!(["arange", "--step=a"]), &[3])] {
+        for (words, dims) in
+            [(json!(["arange", "-x"]), &[3][..]), (json!(["arange"]), &[2, 2]), (json!(["arange", "--step=a"]), &[3])]
+        {
             assert_eq!(of(words, dims).unwrap_err().kind, ErrorKind::Invalid);
         }
     }

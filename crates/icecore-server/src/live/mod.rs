@@ -206,7 +206,14 @@ impl Lives {
                 .into());
         }
         let fresh = domains.fresh();
-        let live = Live { name: name.clone(), storage, fresh, loader: self.1, state: Mutex::default(), edited: Mutex::default() };
+        let live = Live {
+            name: name.clone(),
+            storage,
+            fresh,
+            loader: self.1,
+            state: Mutex::default(),
+            edited: Mutex::default(),
+        };
         Ok(Arc::clone(self.map().entry(name).or_insert_with(|| Arc::new(live))))
     }
 

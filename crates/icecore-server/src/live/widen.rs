@@ -15,15 +15,16 @@ use crate::hdf::incoming::Elements;
 const MOST: u64 = 1 << 24;
 
 impl State {
-    /// Converts an array of strings to byte strings if some of the new elements are not UTF-8. The HDF5 type stays.
+    /// Converts the strings of a dataset to byte strings if some of the new elements are not UTF-8. Its HDF5 type stays.
     pub(super) fn widen(&mut self, path: &str, new: &Elements) -> Result<()> {
         let Elements::Variable(new) = new else { return Ok(()) };
         if new.iter().all(|text| std::str::from_utf8(text).is_ok()) {
             return Ok(());
         }
+        let is_hdf5 = self.model.objects().any(|object| object.marked && object.path.as_deref() == Some(path));
         let view = self.view(path)?;
         let shape = view.meta().shape.clone();
-        if view.meta().dtype != DType::VlenUtf8 || shape.iter().product::<u64>() > MOST {
+        if !is_hdf5 || view.meta().dtype != DType::VlenUtf8 || shape.iter().product::<u64>() > MOST {
             return Ok(());
         }
         let all = Places::Picks(Picks::all(&shape));
