@@ -13,6 +13,8 @@ mod delegated;
 mod domains;
 mod error;
 mod etag;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hdf;
 mod health;
 mod identify;

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderName, Method, Uri};
 use axum::routing::get;
 use axum::{Router, extract::DefaultBodyLimit, middleware};
@@ -151,7 +153,7 @@ fn router(app: App) -> Router {
         Method::DELETE,
     ]);
     let exposed = [HeaderName::from_static("etag"), HeaderName::from_static("content-range")];
-    Router::new()
+    let routes = Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(health::metrics))
         .merge(zarr::routes())
@@ -164,7 +166,26 @@ fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(App::clone(&app), identified))
         .layer(middleware::from_fn_with_state(App::clone(&app), observed))
         .layer(cors.expose_headers(exposed))
-        .with_state(app)
+        .with_state(app);
+    // The rewritten path must be there before it is matched.
+    Router::new().fallback_service(routes).layer(middleware::map_request(single_slash))
+}
+
+/// `//about` becomes `/about`: clients join an endpoint that ends with a slash and a path.
+async fn single_slash(mut request: Request) -> Request {
+    let uri = request.uri();
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let wanted = format!("/{}", path.trim_start_matches('/'));
+    if path.starts_with("//")
+        && let Ok(path) = wanted.parse::<PathAndQuery>()
+    {
+        let mut parts = uri.clone().into_parts();
+        parts.path_and_query = Some(path);
+        if let Ok(uri) = Uri::from_parts(parts) {
+            *request.uri_mut() = uri;
+        }
+    }
+    request
 }
 
 async fn unknown(uri: Uri) -> Answer<()> {

@@ -8,7 +8,7 @@ mod acls;
 mod attribute;
 mod attributes;
 mod body;
-mod clause;
+pub(crate) mod clause;
 pub(crate) mod creation;
 mod describe;
 mod domain;
@@ -22,11 +22,13 @@ mod folder_record;
 mod folders;
 pub(crate) mod found;
 pub(crate) mod incoming;
+mod initializer;
 mod layout;
 mod links;
 pub(crate) mod load;
 mod nest;
 mod object;
+mod paired;
 pub(crate) mod permission;
 mod points;
 mod query;
@@ -35,7 +37,7 @@ mod select;
 mod text;
 mod translate;
 mod types;
-mod types_parse;
+pub(crate) mod types_parse;
 mod value;
 mod wire;
 
@@ -46,6 +48,8 @@ use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 pub(crate) use reply::plain;
+#[cfg(feature = "fuzzing")]
+pub(crate) use reply::json_body as plain_json;
 
 /// All routes.
 pub(crate) fn routes() -> Router<App> {

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use icecore::grid::Selection;
 use serde_json::Value;
 
-use super::nest::Nest;
+use super::nest::{Nest, empty};
 use super::object::opened;
 use super::select::{Reading, wants_bytes};
 use super::{body, elements, query, reply, value};
@@ -51,12 +51,14 @@ pub(super) async fn post(
                 ));
             }
             let as_bytes = wants_bytes(&headers);
-            app.blocking(move || read(&reading, &coordinates, rank, as_bytes)).await
+            app.blocking(move || read(&reading, &coordinates, &[count], as_bytes)).await
         }
     }
 }
 
-fn read(reading: &Reading, coordinates: &[u64], rank: usize, as_bytes: bool) -> Answer {
+/// The elements at some coordinates, as a result of a shape.
+pub(super) fn read(reading: &Reading, coordinates: &[u64], shape: &[u64], as_bytes: bool) -> Answer {
+    let rank = reading.dataset.view.meta().shape.len();
     let columns: Vec<Vec<u64>> =
         (0..rank).map(|axis| coordinates.iter().skip(axis).step_by(rank).copied().collect()).collect();
     let selection = Selection::points(&reading.dataset.view.meta().shape, &columns)?;
@@ -66,9 +68,9 @@ fn read(reading: &Reading, coordinates: &[u64], rank: usize, as_bytes: bool) -> 
     }
     let mut out = String::from("{\"value\":");
     if values.is_empty() {
-        out.push_str("[]");
+        empty(shape, &mut out);
     }
-    elements::elements(reading, &values, &mut Nest::new(&[values.len() as u64]), &mut out)?;
+    elements::elements(reading, &values, &mut Nest::new(shape), &mut out)?;
     out.push_str(",\"hrefs\":[]}");
     Ok(body::json(out))
 }
