@@ -90,9 +90,11 @@ def hsds_server(program: str, folder: Path) -> Iterator[Running]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "bucket").mkdir(parents=True)
+    (folder / "hsdstest").mkdir(parents=True)
     (folder / "users").write_text(f"admin:admin\n{USER}:{PASSWORD}\n")
-    options = f"--root_dir {folder} --bucket_name bucket --password_file {folder / 'users'} --host 127.0.0.1"
+    options = (
+        f"--root_dir {folder} --bucket_name hsdstest --password_file {folder / 'users'} --host 127.0.0.1"
+    )
     command = [program, *options.split(), "--port", str(port), "--count", "1", "--loglevel", "ERROR"]
     with subprocess.Popen(
         [*command, "--logfile", str(folder / "log")],
