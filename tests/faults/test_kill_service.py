@@ -1,4 +1,4 @@
-"""kill -9 of ``icecore serve --writable`` during writes: acknowledged flushes are there, the repository is at a commit."""
+"""kill -9 of ``icecore serve --writable`` during writes: the repository has all acknowledged flushes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Soak of ``icecore serve --writable``: python tests/foreign/soak_service.py [SECONDS].
 
-Readers, writers, slow clients, half-closed connections and malformed requests at the same time. Fails on a status
-of 500 or above other than 503, on growing memory, on a service that does not end cleanly, and on a repository that does
-not verify afterwards.
+Readers, writers, slow clients, half-closed connections and malformed requests at the same time. Fails on a
+status of 500 or above other than 503, on growing memory, on a service that does not end cleanly, and on a
+repository that does not verify afterwards.
 """
 
 from __future__ import annotations

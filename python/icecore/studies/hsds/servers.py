@@ -116,9 +116,11 @@ def hsds_server(program: str, folder: Path) -> Iterator[Running]:
 def _await_ready(running: Running, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(urllib.error.URLError, OSError):
-            with urllib.request.urlopen(f"{running.endpoint}/about", timeout=5) as reply:
-                if b"READY" in reply.read():
-                    return
+        with (
+            contextlib.suppress(urllib.error.URLError, OSError),
+            urllib.request.urlopen(f"{running.endpoint}/about", timeout=5) as reply,
+        ):
+            if b"READY" in reply.read():
+                return
         time.sleep(0.5)
     raise errors.make("internal", "HSDS did not become ready within 60 s")
