@@ -1,8 +1,8 @@
 """Small reads from the service: python bench/small_reads.py [CONNECTIONS...].
 
-1,000 elements of a cached chunk a request, over loopback. The load comes from crates/icecore-server/examples/small_reads.rs
-(cargo build --release -p icecore-server --example small_reads), one thread a connection. Then one value of 1 GB, from an
-array without compression, and the server's memory.
+1,000 elements of a cached chunk a request, over loopback. The load comes from the example small_reads of the
+crate icecore-server (cargo build --release -p icecore-server --example small_reads), one thread a connection.
+Then one value of 1 GB, from an array without compression, and the server's memory.
 """
 
 from __future__ import annotations

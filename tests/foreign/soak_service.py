@@ -29,7 +29,8 @@ MALFORMED = (
     b"GET / HTTP/1.1\r\n\r\n",
     b"GET /datasets/d-x/value HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"\x00\xff" * 200,
-    b'POST /datasets?domain=/d HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\nConnection: close\r\n\r\n{"type": [[[[[[[[[[[[[',
+    b"POST /datasets?domain=/d HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"
+    b'{"type": [',
     b"PUT /?domain=/../x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
     b"GET /?domain=%FF%FE HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
