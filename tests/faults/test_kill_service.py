@@ -1,4 +1,4 @@
-"""kill -9 of ``icecore serve --writable`` during writes: acknowledged flushes are there, the repository is at a commit."""
+"""kill -9 of ``icecore serve --writable`` during writes: the repository has all acknowledged flushes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def write(address: tuple[str, int], dataset: str, first: int, states: list[tuple
     try:
         while True:
             states.append(("sent", value))
-            body = {"value_base64": base64.b64encode(np.full((ROWS, COLUMNS), value, "<i8").tobytes()).decode()}
+            body = {
+                "value_base64": base64.b64encode(np.full((ROWS, COLUMNS), value, "<i8").tobytes()).decode()
+            }
             ask(connection, "PUT", f"/datasets/{dataset}/value?domain=/d", body)
             ask(connection, "PUT", "/?domain=/d&flush=1", {})
             states.append(("flushed", value))

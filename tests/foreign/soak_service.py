@@ -1,8 +1,8 @@
 """Soak of ``icecore serve --writable``: python tests/foreign/soak_service.py [SECONDS].
 
-Readers, writers, slow clients, half-closed connections and malformed requests at the same time. Fails on a status
-of 500 or above other than 503, on growing memory, on a service that does not end cleanly, and on a repository that does
-not verify afterwards.
+Readers, writers, slow clients, half-closed connections and malformed requests at the same time. Fails on a
+status of 500 or above other than 503, on growing memory, on a service that does not end cleanly, and on a
+repository that does not verify afterwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ MALFORMED = (
     b"GET / HTTP/1.1\r\n\r\n",
     b"GET /datasets/d-x/value HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"\x00\xff" * 200,
-    b"POST /datasets?domain=/d HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\nConnection: close\r\n\r\n{\"type\": [[[[[[[[[[[[[",
+    b"POST /datasets?domain=/d HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"
+    b'{"type": [',
     b"PUT /?domain=/../x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
     b"GET /?domain=%FF%FE HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -105,7 +106,9 @@ def slow(service: Service, rng: random.Random, name: str, dataset: str) -> None:
     """Read a value a few bytes at a time, and leave before its end."""
     with socket.create_connection(service.address) as stream:
         target = f"/datasets/{dataset}/value?domain={name}"
-        stream.sendall(f"GET {target} HTTP/1.1\r\nHost: a\r\nAccept: application/octet-stream\r\n\r\n".encode())
+        stream.sendall(
+            f"GET {target} HTTP/1.1\r\nHost: a\r\nAccept: application/octet-stream\r\n\r\n".encode()
+        )
         for _ in range(rng.randrange(1, 20)):
             stream.recv(512)
             time.sleep(0.05)
@@ -189,7 +192,9 @@ def main() -> None:
     print(json.dumps(found, indent=1))
     memory = found["memory_mb"]
     is_stable = memory[-1] <= 1.3 * max(memory[: max(len(memory) // 2, 1)]) + 20
-    sys.exit(0 if not found["wrong"] and is_stable and found["exit"] == 0 and not any(found["verified"]) else 1)
+    sys.exit(
+        0 if not found["wrong"] and is_stable and found["exit"] == 0 and not any(found["verified"]) else 1
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! Load of small requests: small_reads HOST:PORT TARGET CONNECTIONS SECONDS prints requests a second and latencies.
 //!
 //! One thread a connection; each waits for the answer before its next request.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -32,7 +32,8 @@ def bench(
     rows with 120 < clon < 120.1. pstore takes a file with floating-point arrays and also generates a field of
     about their size. Without a file it generates 904 MB, which takes minutes. ligo generates frames and needs
     gwframe to write them. root takes a ROOT file, or FILE:TREE, for codecs and opening, and generates the
-    other trees. hsds takes an HDF5 file, or generates one, and reads it through services with h5pyd. The benchmark uses the tools installed here and lists the missing ones.
+    other trees. hsds takes an HDF5 file, or generates one, and reads it
+    through services with h5pyd. The benchmark uses the tools installed here and lists the missing ones.
     """
     from icecore.studies import study
 

@@ -30,6 +30,7 @@ mod nest;
 mod object;
 mod paired;
 pub(crate) mod permission;
+mod point_values;
 mod points;
 mod query;
 mod reply;
@@ -47,9 +48,9 @@ use axum::routing::get;
 use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
-pub(crate) use reply::plain;
 #[cfg(feature = "fuzzing")]
 pub(crate) use reply::json_body as plain_json;
+pub(crate) use reply::plain;
 
 /// All routes.
 pub(crate) fn routes() -> Router<App> {

@@ -12,7 +12,7 @@ use super::nest::{Nest, empty};
 use super::object::opened;
 use super::paired::paired;
 use super::select::{Reading, wants_bytes};
-use super::{body, elements, points, query};
+use super::{body, elements, point_values, query};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
@@ -46,7 +46,7 @@ pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, 
     let app = Arc::clone(&reading.app);
     if let Some(paired) = paired(&picks, app.config.limits.points)? {
         let as_bytes = wants_bytes(headers);
-        return app.blocking(move || points::read(&reading, &paired.points, &paired.shape, as_bytes)).await;
+        return app.blocking(move || point_values::read(&reading, &paired.points, &paired.shape, as_bytes)).await;
     }
     if wants_bytes(headers) {
         let length = reading.length(picks.len());

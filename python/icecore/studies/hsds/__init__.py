@@ -1,7 +1,7 @@
-"""SlideRule's study (Swinski 2020): a granule of 72 datasets through HDF's REST service, against a local file.
+"""SlideRule's study (Swinski 2020): 72 datasets through HDF's REST service, against a local file.
 
-The study measured HSDS at 990 s (linked) and 60 s (ingested) where a local file took 10 s. This module generates a
-granule and reads it with h5py, with the library, and with h5pyd from ``icecore serve`` and from HSDS.
+The study measured HSDS at 990 s (linked) and 60 s (ingested) where a local file took 10 s. This module
+generates a granule and reads it with h5py, with the library, and with h5pyd from ``icecore serve`` and HSDS.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def _measured(path: Path, work: Path, runs: int, say: Say) -> Outcome:
     local = median(run["wall_s"] for run in found[0].runs)
     heads = ("reader", "wall s", "/ h5py", "client CPU s", "server CPU s", "open and walk s", "requests")
     first = found[0].runs[0]
-    title = f"{first['datasets']} datasets, {first['bytes'] / 1e6:.0f} MB of values, {path.stat().st_size / 1e6:.0f} MB"
+    stored = path.stat().st_size / 1e6
+    title = f"{first['datasets']} datasets, {first['bytes'] / 1e6:.0f} MB of values in {stored:.0f} MB"
     outcome = Outcome("hsds", [Table(title, heads, [reads.row(local) for reads in found])], notes=notes)
     if streamed:
         outcome.notes.append(streamed)
@@ -149,7 +150,8 @@ def _streamed(server: Running) -> str:
     with urllib.request.urlopen(request) as reply:
         while part := reply.read(1 << 20):
             total += len(part)
-    return f"Memory of icecore serve after all reads: {server.peak() / 1e6:.0f} MB (a value of {total / 1e6:.0f} MB last)."
+    memory = server.peak() / 1e6
+    return f"Memory of icecore serve after all reads: {memory:.0f} MB (a value of {total / 1e6:.0f} MB last)."
 
 
 def _hsds(path: Path, work: Path, runs: int, notes: list[str], say: Say) -> list[Reads]:

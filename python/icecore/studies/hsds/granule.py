@@ -1,4 +1,4 @@
-"""A granule like ICESat-2's ATL03: six beams of twelve datasets, in chunks of 10,000 rows with shuffle and DEFLATE."""
+"""A granule like ICESat-2's ATL03: six beams of twelve datasets, chunks of 10,000 rows, DEFLATE."""
 
 from __future__ import annotations
 

@@ -90,9 +90,11 @@ def hsds_server(program: str, folder: Path) -> Iterator[Running]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "bucket").mkdir(parents=True)
+    (folder / "hsdstest").mkdir(parents=True)
     (folder / "users").write_text(f"admin:admin\n{USER}:{PASSWORD}\n")
-    options = f"--root_dir {folder} --bucket_name bucket --password_file {folder / 'users'} --host 127.0.0.1"
+    options = (
+        f"--root_dir {folder} --bucket_name hsdstest --password_file {folder / 'users'} --host 127.0.0.1"
+    )
     command = [program, *options.split(), "--port", str(port), "--count", "1", "--loglevel", "ERROR"]
     with subprocess.Popen(
         [*command, "--logfile", str(folder / "log")],
@@ -114,9 +116,11 @@ def hsds_server(program: str, folder: Path) -> Iterator[Running]:
 def _await_ready(running: Running, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        with contextlib.suppress(urllib.error.URLError, OSError):
-            with urllib.request.urlopen(f"{running.endpoint}/about", timeout=5) as reply:
-                if b"READY" in reply.read():
-                    return
+        with (
+            contextlib.suppress(urllib.error.URLError, OSError),
+            urllib.request.urlopen(f"{running.endpoint}/about", timeout=5) as reply,
+        ):
+            if b"READY" in reply.read():
+                return
         time.sleep(0.5)
     raise errors.make("internal", "HSDS did not become ready within 60 s")
