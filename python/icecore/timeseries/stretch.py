@@ -1,4 +1,4 @@
-"""Samples of a stretch of time, and what exists of it."""
+"""Samples of a time range, and the segments in which an array has samples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GAPS = ("raise", "pad", "ignore")
 
 
 def axis_of(array: Array) -> TimeAxis:
-    """The uniform time axis of an array.
+    """Return the uniform time axis of an array.
 
     Raises:
-        Error: ``unsupported`` for an array without one.
+        Error: ``unsupported`` for an array without a uniform time axis.
     """
     times = sample_times(array)
     if isinstance(times, Listed):
@@ -35,15 +35,15 @@ def axis_of(array: Array) -> TimeAxis:
 
 
 def segments(array: Array) -> list[tuple[int, int]]:
-    """The spans [start, stop) in which ``array`` has samples, in nanoseconds of its clock."""
+    """Return the spans [start, stop) in which ``array`` has samples, in nanoseconds of its clock."""
     return list(axis_of(array).segments)
 
 
 def indexes(axis: TimeAxis, start: Any, stop: Any) -> tuple[int, int]:
-    """The samples [first, last) of a stretch; a start between two samples takes the one before, as gwpy does.
+    """Return the samples [first, last) of a time range; a start between samples is rounded down, as in gwpy.
 
     Raises:
-        Error: ``invalid`` where ``stop`` is before ``start``.
+        Error: ``invalid`` if ``stop`` is before ``start``.
     """
     low, high = _span(start, stop, axis.epoch)
     return axis.index_before(low), axis.index_before(high)
@@ -122,9 +122,9 @@ def between(
     """Read the samples from ``start`` to ``stop``.
 
     Args:
-        array: its first axis has times: ``icecore_time``, or a CF coordinate.
+        array: array whose first axis has times: ``icecore_time``, or a CF coordinate.
         start: GPS seconds or UTC (:func:`icecore.timeseries.gps.gps_ns`).
-        stop: the end, not included.
+        stop: end of the range, exclusive.
         gaps: where samples are missing in the stretch, also at its ends: ``raise``; ``pad`` with the array's
             fill value (NaN of floats); ``ignore``: return the samples that exist, one behind the other.
         valid: names of flags that have to be set (:mod:`icecore.timeseries.flags`); other samples are
@@ -142,17 +142,17 @@ def between(
 
 
 def _runs(array: Array, axis: TimeAxis, first: int, last: int, valid: Valid | None) -> list[tuple[int, int]]:
-    """The parts of the samples [first, last) that exist and are valid."""
+    """Return the parts of the samples [first, last) that exist and are valid."""
     every = ((axis.index(low), axis.index(high)) for low, high in axis.segments)
     found = [(max(low, first), min(high, last)) for low, high in every if max(low, first) < min(high, last)]
     return found if valid is None else valid_runs(array, axis, found, valid)
 
 
 def complete(array: Array, start: Any, stop: Any, valid: Valid | None = None) -> tuple[int, int]:
-    """The samples [first, last) of a stretch without gaps.
+    """Return the samples [first, last) of a time range without gaps.
 
     Raises:
-        Error: ``selection`` where samples are missing, or not valid.
+        Error: ``selection`` if samples are missing or not valid.
     """
     axis = axis_of(array)
     first, last = indexes(axis, start, stop)

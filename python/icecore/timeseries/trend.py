@@ -110,7 +110,7 @@ def trend(array: Array, start: Any = None, stop: Any = None, points: int = 2000)
 
 
 def _choose(levels: list[Level], span: int, points: int) -> Level | None:
-    """Return the coarsest level with enough windows, else the finest if it has nearly enough, else None."""
+    """Return the coarsest level with enough windows, else the finest if it has a quarter of them, or None."""
     enough = [level for level in levels if span >= points * level.length]
     if enough:
         return enough[-1]

@@ -122,7 +122,7 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
         # The byte order that suits a fast level also suits a slow one.
         best, size = _smallest(candidates, values if whole else values[:_ROWS])
         if lengths(kind.itemsize)[0] < CHUNK and size * _REPEATS < values[:_ROWS].nbytes and not whole:
-            return [*best, _CRC]  # only the few leading bytes of the texts are not constant
+            return [*best, _CRC]  # nearly all bytes are padding of short texts
         slow = [*best[:-1], _zstd(19 if whole else 9)]
         if whole and not options.portable:
             slow, _ = _smallest([slow, [*best[:-1], _LZMA]], values)

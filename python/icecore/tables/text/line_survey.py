@@ -74,8 +74,8 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
 def respaced(file: TableFile, text: np.ndarray) -> TableSpec | None:
     """Return a fixed-width layout for a file whose cells seem to be separated by runs of spaces.
 
-    The layout is needed if a line of ``text`` has fewer cells than columns, because some cells are blank.
-    Return None if the present layout is right.
+    It is needed if a line of ``text`` has fewer cells than columns, because some cells are blank. Return None
+    if no line has fewer, if a label or field types are given, or if spaces are not the separator.
     """
     spec = file.spec
     assert spec is not None
