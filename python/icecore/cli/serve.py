@@ -115,9 +115,16 @@ def _delegate(cache: Path | None, plugins: list[str]) -> Delegate:
     from icecore.ingest.file_indexes import Indexes
     from icecore.products.served import product
     from icecore.service.delegate import Delegate
+    from icecore.service.page_files import page_file
     from icecore.service.tables import table
+    from icecore.service.view.answers import answer
 
-    answers: dict[str, Any] = {"tables": table, "products": partial(product, plugins=frozenset(plugins))}
+    answers: dict[str, Any] = {
+        "tables": table,
+        "products": partial(product, plugins=frozenset(plugins)),
+        "page": page_file,
+        "view": answer,
+    }
     return Delegate(Indexes(cache).of, answers)
 
 
