@@ -104,14 +104,14 @@ function Plot({ file, node, axes, view, field, wire }: PlotProps) {
   if (error) return <p role="alert" className="error">{error}</p>;
   if (!value || value.length !== lengths.reduce((a, b) => a * b, 1)) return <p role="status">Loading…</p>;
   const shown = wanted.flatMap((axis, number) => (isShown(axis) ? [{ ...axis, name: node.dims[number] ?? `axis ${number}` }] : []));
-  const rows = { axes: shown, steps, lengths, values: value, label: [node.name, node.attrs.units].filter(Boolean).join(' / ') };
+  const rows = { axes: shown, steps, lengths, values: value, label: [field || node.name, field ? '' : node.attrs.units].filter(Boolean).join(' / ') };
   return (
     <figure aria-busy={isOld} data-selection={selection}>
       {isMatrix && <Matrix {...rows} />}
       {view === 'line' && <Line {...rows} />}
       {view === 'heat' && <Heat {...rows} />}
       <figcaption className="quiet">
-        {steps.some((step) => step > 1) && `Every ${steps.map((step) => `${step}.`).join(' × ')} element is shown. `}
+        {steps.some((step) => step > 1) && `One of ${steps.join(' × ')} elements is shown. `}
         {isMatrix && axes.some((axis, number) => axis !== wanted[number]) && 'The first rows and columns; choose a range for others. '}
         {node.dtype.startsWith('complex') && 'The modulus is shown.'}
       </figcaption>

@@ -41,7 +41,7 @@ export default function PointMap({ file, path, coordinates }: Props) {
       {value && (
         <figcaption className="quiet">
           {value.step > 1
-            ? `Every ${value.step}. row is shown: ${shown.toLocaleString('en')} of ${value.rows.toLocaleString('en')}.`
+            ? `One of ${value.step} rows is shown: ${shown.toLocaleString('en')} of ${value.rows.toLocaleString('en')}.`
             : `All ${value.rows.toLocaleString('en')} rows.`}{' '}
           {value.names[2]}: {range(value.z).map((each) => each.toPrecision(4)).join(' (dark) to ')} (bright).
         </figcaption>

@@ -26,7 +26,7 @@ export function Plot({ data, series, bands, x, y, label, onZoom }: Props) {
     const plot = new uPlot(
       {
         width: at.clientWidth, height: 380, series, bands, scales: { x: { time: false } },
-        axes: [{ ...axis, label: x }, { ...axis, label: y, size: 80 }],
+        axes: [{ ...axis, label: x, space: 90 }, { ...axis, label: y, size: 80 }],
         cursor: { drag: { x: true, y: false, setScale: !onZoom } },
         hooks: {
           setSelect: [(self) => {

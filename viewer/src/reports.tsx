@@ -22,8 +22,8 @@ export function Storage({ file, path }: { file: string; path: string }) {
   const facts: [string, string][] = [
     ['in memory', size(value.bytes)],
     ['stored', `${size(value.bytes_stored)}${value.ratio ? ` (${value.ratio.toPrecision(3)} times smaller)` : ''}`],
-    ['chunks', `${value.cells.toLocaleString('en')}${value.chunks ? ` of ${value.chunks.join(' × ')}` : ''}`],
-    ...(value.shards ? [['shards', value.shards.join(' × ')] as [string, string]] : []),
+    ['chunks', `${value.shards ? '' : `${value.cells.toLocaleString('en')} of `}${value.chunks?.join(' × ') ?? 'different shapes'}`],
+    ...(value.shards ? [['shards', `${value.cells.toLocaleString('en')} of ${value.shards.join(' × ')}`] as [string, string]] : []),
     ['codecs', value.codecs.map((each) => `${each.name}${settings(each.configuration)}`).join(' → ')],
     ['missing', String(value.missing)],
     ['in the manifest', String(value.inline)],
