@@ -55,10 +55,10 @@ function Item({ file, member, level, selected, onSelect }: ItemProps) {
   return (
     <li
       role="treeitem" aria-level={level} aria-selected={isSelected} aria-expanded={isGroup ? isOpen : undefined}
-      tabIndex={isSelected || (level === 1 && selected === '/') ? 0 : -1} aria-label={label(member)}
+      tabIndex={isSelected || (level === 1 && selected === '/') ? 0 : -1} aria-labelledby={`row:${member.path}`}
     >
       <div
-        className="row" style={{ paddingInlineStart: `${level * 0.9}em` }}
+        id={`row:${member.path}`} className="row" style={{ paddingInlineStart: `${level * 0.9}em` }}
         onClick={() => {
           onSelect(member.path);
           if (isGroup) setOpen(true);
@@ -75,6 +75,7 @@ function Item({ file, member, level, selected, onSelect }: ItemProps) {
           {isGroup ? (isOpen ? '▾' : '▸') : '·'}
         </span>
         <span className="name">{member.name}</span>
+        {isGroup && <span className="hidden"> group</span>}
         {member.shape && <small>{member.shape.join(' × ') || 'scalar'}</small>}
       </div>
       {isGroup && isOpen && value && value.children.length > 0 && (
@@ -87,9 +88,4 @@ function Item({ file, member, level, selected, onSelect }: ItemProps) {
       {error && isOpen && <p role="alert" className="error">{error}</p>}
     </li>
   );
-}
-
-function label(member: Member): string {
-  if (member.kind === 'group') return `${member.name}, group`;
-  return `${member.name}, ${member.dtype}, ${member.shape?.join(' by ') || 'scalar'}`;
 }
