@@ -1,6 +1,6 @@
-"""Build the page of viewer/ into the package (needs node), or check that the committed build is that of the sources.
+"""Build the page of viewer/ into the package, or check that the committed build is that of its sources.
 
-python tools/viewer.py            build
+python tools/viewer.py            build (needs node)
 python tools/viewer.py --check    compare the recorded hash of the sources, and the size; needs no node
 """
 

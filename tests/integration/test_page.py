@@ -33,7 +33,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     series = np.zeros(400_000, "f4")
     series[123_456] = 9
     with repo.writer(message="first") as w:
-        stack = w.array("/w/t", "f4", (6, 40, 30), chunks=(1, 40, 30), dims=("time", "y", "x"), attrs={"units": "K"})
+        stack = w.array(
+            "/w/t", "f4", (6, 40, 30), chunks=(1, 40, 30), dims=("time", "y", "x"), attrs={"units": "K"}
+        )
         stack[...] = np.stack([FIELD + 1000 * k for k in range(6)])
         w.array("/series", "f4", series.shape, chunks=(50_000,))[...] = series
         w.array("/small", "i8", (3,))[...] = [1, 2, 2**60]
@@ -54,7 +56,12 @@ def browser() -> Iterator[Any]:
     with api.sync_playwright() as playwright:
         if program is None and not Path(playwright.chromium.executable_path).exists():
             pytest.skip("chromium is not installed: make integration-deps TOOLS=chromium")
-        arguments = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        arguments = [
+            "--no-sandbox",
+            "--use-gl=angle",
+            "--use-angle=swiftshader",
+            "--enable-unsafe-swiftshader",
+        ]
         opened = playwright.chromium.launch(executable_path=program, args=arguments)
         yield opened
         opened.close()
@@ -150,7 +157,8 @@ def test_requests_that_nobody_waits_for_are_cancelled(page: Any, address: str) -
     page.wait_for_timeout(300)
     page.get_by_label("time: index", exact=True).fill("5")
     page.locator("figure[data-selection='5,0:40,0:30'][aria-busy=false]").wait_for()
-    assert len(gone) == 1 and "selection=3" in gone[0]
+    assert len(gone) == 1
+    assert "selection=3" in gone[0]
 
 
 def test_keyboard(page: Any, address: str) -> None:
@@ -163,8 +171,14 @@ def test_keyboard(page: Any, address: str) -> None:
     page.get_by_role("heading", name="/small").wait_for()
 
 
-@pytest.mark.parametrize("shown", ["", "&path=/w/t", "&path=/w/t&view=line", "&path=/series", "&path=/track",
-                                   "&path=/small&view=matrix", "&path=/w/t&view=plan", "&path=/nope"])  # fmt: skip
+SHOWN = ["", "&path=/w/t", "&path=/w/t&view=line", "&path=/series", "&path=/track"] + [
+    "&path=/small&view=matrix",
+    "&path=/w/t&view=plan",
+    "&path=/nope",
+]
+
+
+@pytest.mark.parametrize("shown", SHOWN)
 def test_accessible(page: Any, address: str, shown: str) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: make integration-deps TOOLS=axe")
@@ -173,9 +187,13 @@ def test_accessible(page: Any, address: str, shown: str) -> None:
     page.wait_for_timeout(1000)
     page.evaluate(AXE.read_text() + "; 0")
     found = page.evaluate("axe.run()")
-    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]] == []
+    assert [
+        (each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]
+    ] == []
 
 
 def test_the_committed_page_is_the_build_of_its_sources() -> None:
-    done = subprocess.run([sys.executable, ROOT / "tools" / "viewer.py", "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "viewer.py", "--check"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout

@@ -29,15 +29,17 @@ function walk(event: KeyboardEvent<HTMLElement>) {
   else if (event.key === 'ArrowUp') next = items[at - 1];
   else if (event.key === 'Home') next = items[0];
   else if (event.key === 'End') next = items.at(-1);
-  else if (event.key === 'ArrowRight' && open === 'false') item.querySelector<HTMLElement>('.row')?.click();
+  else if (event.key === 'ArrowRight' && open === 'false') item.click();
   else if (event.key === 'ArrowRight') next = items[at + 1];
   else if (event.key === 'ArrowLeft' && open === 'true') item.querySelector<HTMLElement>('.mark')?.click();
-  else if (event.key === 'ArrowLeft') next = item.parentElement?.closest<HTMLElement>('[role=treeitem]') ?? undefined;
-  else if (event.key === 'Enter' || event.key === ' ') item.querySelector<HTMLElement>('.row')?.click();
+  else if (event.key === 'ArrowLeft') next = above(items.slice(0, at), Number(item.ariaLevel));
+  else if (event.key === 'Enter' || event.key === ' ') item.click();
   else return;
   event.preventDefault();
   next?.focus();
 }
+
+const above = (items: HTMLElement[], level: number) => items.findLast((each) => Number(each.ariaLevel) < level);
 
 interface ItemProps extends Props {
   member: Member;
@@ -53,12 +55,10 @@ function Item({ file, member, level, selected, onSelect }: ItemProps) {
   );
   const isSelected = selected === member.path;
   return (
-    <li
-      role="treeitem" aria-level={level} aria-selected={isSelected} aria-expanded={isGroup ? isOpen : undefined}
-      tabIndex={isSelected || (level === 1 && selected === '/') ? 0 : -1} aria-labelledby={`row:${member.path}`}
-    >
+    <li role="none">
       <div
-        id={`row:${member.path}`} className="row" style={{ paddingInlineStart: `${level * 0.9}em` }}
+        role="treeitem" aria-level={level} aria-selected={isSelected} aria-expanded={isGroup ? isOpen : undefined}
+        tabIndex={isSelected || level === 1 ? 0 : -1} className="row" style={{ paddingInlineStart: `${level * 0.9}em` }}
         onClick={() => {
           onSelect(member.path);
           if (isGroup) setOpen(true);
@@ -79,7 +79,7 @@ function Item({ file, member, level, selected, onSelect }: ItemProps) {
         {member.shape && <small>{member.shape.join(' × ') || 'scalar'}</small>}
       </div>
       {isGroup && isOpen && value && value.children.length > 0 && (
-        <ul role="group">
+        <ul role="none">
           {value.children.map((each) => (
             <Item key={each.path} file={file} member={each} level={level + 1} selected={selected} onSelect={onSelect} />
           ))}

@@ -53,7 +53,12 @@ def view(
     _check(place)
     try:
         _icecore.serve(
-            [f"{name}={place}"], host="127.0.0.1", port=port, ready=ready, delegate=delegate(None, []), **options
+            [f"{name}={place}"],
+            host="127.0.0.1",
+            port=port,
+            ready=ready,
+            delegate=delegate(None, []),
+            **options,
         )
     except KeyboardInterrupt:
         print_stderr("stopped")

@@ -32,6 +32,4 @@ def page_file(request: Mapping[str, Any]) -> tuple[str, Iterator[bytes]]:
 
 def names() -> frozenset[str]:
     """Return the names of all files of the page."""
-    return frozenset(
-        found.relative_to(PLACE).as_posix().removesuffix(".gz") for found in PLACE.rglob("*.gz")
-    )
+    return frozenset(found.relative_to(PLACE).as_posix().removesuffix(".gz") for found in PLACE.rglob("*.gz"))

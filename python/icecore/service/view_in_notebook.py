@@ -34,9 +34,7 @@ class View:
 
     def _repr_html_(self) -> str:
         url = html.escape(self.url)
-        return (
-            f'<iframe src="{url}" title="icecore" width="100%" height="{self.height}" style="border:0"></iframe>'
-        )
+        return f'<iframe src="{url}" title="icecore" width="100%" height="{self.height}" style="border:0"></iframe>'
 
 
 def view(repo: Repo, path: str = "/", height: int = 640, browser: bool | None = None) -> View:
@@ -75,7 +73,9 @@ def _served(place: str, options: str) -> str:
     process.stdin.flush()
     url = process.stdout.readline().strip()
     if not url:
-        raise errors.make("io", f"the page's service ended: {process.stderr.read().strip()}", "try icecore view")
+        raise errors.make(
+            "io", f"the page's service ended: {process.stderr.read().strip()}", "try icecore view"
+        )
     _KEPT.append(process)
     return url
 

@@ -47,7 +47,9 @@ def _of_indexes(array: Array, params: dict[str, str], points: int) -> dict[str, 
     low = max(int(_number(params, "start", 0)), 0)
     high = min(int(np.ceil(_number(params, "stop", array.size))), array.size)
     if high <= low:
-        raise errors.make("selection", f"{array.path}: {low} to {high} has no samples", "give the start first")
+        raise errors.make(
+            "selection", f"{array.path}: {low} to {high} has no samples", "give the start first"
+        )
     check(array, (slice(low, high),))
     found = np.asarray(array[low:high]).astype(float)
     step = -(-len(found) // points)
