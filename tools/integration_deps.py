@@ -92,6 +92,21 @@ def venv(name: str, *packages: str) -> None:
     run(UV, "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
 
 
+def chromium() -> None:
+    """Playwright, with the system's chromium where there is one."""
+    run(UV, "pip", "install", "-q", "--python", sys.executable, "playwright>=1.50")
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        run(sys.executable, "-m", "playwright", "install", "chromium")
+
+
+def axe() -> None:
+    """axe-core: checks that the page can be used with keyboard and screen reader."""
+    place = HOME / "axe"
+    place.mkdir(exist_ok=True)
+    (place / "package.json").write_text('{"private": true}\n')
+    run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), "axe-core@4")
+
+
 STEPS: dict[str, Callable[[], None]] = {
     "python": python_packages,
     "versitygw": versitygw,
@@ -100,6 +115,8 @@ STEPS: dict[str, Callable[[], None]] = {
     "peers": peers,
     "frames": frames,
     "root": root,
+    "chromium": chromium,
+    "axe": axe,
 }
 
 

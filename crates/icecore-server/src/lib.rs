@@ -21,6 +21,7 @@ mod identify;
 mod live;
 mod metrics;
 mod openapi;
+mod page;
 mod params;
 mod serve;
 mod stream;

@@ -22,7 +22,7 @@ use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
 use crate::identify::identified;
 use crate::tls::Encrypted;
-use crate::{delegated, hdf, health, openapi, zarr};
+use crate::{delegated, hdf, health, openapi, page, zarr};
 
 /// Maximum bytes of a request that writes values; clients send a dataset at once.
 const WRITTEN: usize = 128 << 20;
@@ -159,6 +159,7 @@ fn router(app: App) -> Router {
         .merge(zarr::routes())
         .merge(delegated::routes())
         .merge(openapi::routes())
+        .merge(page::routes())
         .merge(hdf::routes())
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(if app.config.writable { limits.body.max(WRITTEN) } else { limits.body }))
@@ -191,7 +192,7 @@ async fn single_slash(mut request: Request) -> Request {
 async fn unknown(uri: Uri) -> Answer<()> {
     let hint = match uri.path().strip_suffix('/') {
         Some(path) if !path.is_empty() => format!("without the slash at the end: {path}"),
-        _ => "see GET /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
+        _ => "see GET /view/, /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
     };
     Err(Failure::missing(format!("there is nothing at {}", uri.path()), hint))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use bytes::Bytes;
 use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
@@ -16,11 +16,14 @@ use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Collection, Domain, Include};
 use crate::error::Answer;
-use crate::etag;
 use crate::params::Params;
 use crate::unique::now;
+use crate::{etag, page};
 
-pub(super) async fn get(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
+pub(super) async fn get(State(app): State<App>, uri: Uri, headers: HeaderMap, params: Params) -> Answer {
+    if let Some(to) = page::redirect(&headers, &uri, &params) {
+        return Ok(to);
+    }
     let is_plain = !app.config.writable && !params.caller().is_checked && !params.flag("verbose");
     if let Some(domain) = app.domains.known(params.domain()).filter(|_| is_plain) {
         return answer(&domain, &headers, &params, false);
