@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import icecore
 import numpy as np
 import pytest
-
-import icecore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 from serving import serving
@@ -88,9 +87,9 @@ def requests_of(page: Any) -> list[str]:
 def test_from_the_list_to_a_slice(page: Any, address: str) -> None:
     page.goto(f"{address}/")
     page.get_by_role("link", name="demo.icecore").click()
-    page.get_by_role("treeitem", name=re.compile("^w group")).click()
+    page.get_by_role("treeitem", name="w group").click()
     sent = requests_of(page)
-    page.get_by_role("treeitem", name=re.compile("^t 6 × 40 × 30")).click()
+    page.get_by_role("treeitem", name=re.compile("^t 6 ")).click()
     page.locator("[data-domain]").wait_for()
     low, high = map(float, page.locator("[data-domain]").get_attribute("data-domain").split(","))
     assert (low, high) == (0, float(FIELD.max()))
@@ -99,7 +98,8 @@ def test_from_the_list_to_a_slice(page: Any, address: str) -> None:
     page.locator("figure[data-selection='4,0:40,0:30'][aria-busy=false]").wait_for()
     low, high = map(float, page.locator("[data-domain]").get_attribute("data-domain").split(","))
     assert (low, high) == (4000, float((FIELD + 4000).max()))
-    assert "path=/w/t" in page.url and "slice=4,:,:" in page.url
+    assert "path=/w/t" in page.url
+    assert "slice=4,:,:" in page.url
     page.reload()
     page.locator("figure[data-selection='4,0:40,0:30']").wait_for()
 
@@ -163,7 +163,7 @@ def test_requests_that_nobody_waits_for_are_cancelled(page: Any, address: str) -
 
 def test_keyboard(page: Any, address: str) -> None:
     page.goto(f"{address}/view/?repo=demo.icecore")
-    page.get_by_role("treeitem", name=re.compile("^/ group")).first.focus()
+    page.get_by_role("treeitem", name="/ group").focus()
     page.get_by_role("treeitem", name=re.compile("^series")).wait_for()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -171,7 +171,12 @@ def test_keyboard(page: Any, address: str) -> None:
     page.get_by_role("heading", name="/small").wait_for()
 
 
-SHOWN = ["", "&path=/w/t", "&path=/w/t&view=line", "&path=/series", "&path=/track"] + [
+SHOWN = [
+    "",
+    "&path=/w/t",
+    "&path=/w/t&view=line",
+    "&path=/series",
+    "&path=/track",
     "&path=/small&view=matrix",
     "&path=/w/t&view=plan",
     "&path=/nope",

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import webbrowser
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -34,7 +34,8 @@ class View:
 
     def _repr_html_(self) -> str:
         url = html.escape(self.url)
-        return f'<iframe src="{url}" title="icecore" width="100%" height="{self.height}" style="border:0"></iframe>'
+        size = f'width="100%" height="{self.height}" style="border:0"'
+        return f'<iframe src="{url}" title="icecore" {size}></iframe>'
 
 
 def view(repo: Repo, path: str = "/", height: int = 640, browser: bool | None = None) -> View:
@@ -57,7 +58,7 @@ def view(repo: Repo, path: str = "/", height: int = 640, browser: bool | None = 
     return View(url, height)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _served(place: str, options: str) -> str:
     """Return the URL of a process that serves a version; it ends with this one."""
     process = subprocess.Popen(
