@@ -87,9 +87,9 @@ def requests_of(page: Any) -> list[str]:
 def test_from_the_list_to_a_slice(page: Any, address: str) -> None:
     page.goto(f"{address}/")
     page.get_by_role("link", name="demo.icecore").click()
-    page.get_by_role("treeitem", name=re.compile("^w group")).click()
+    page.get_by_role("treeitem", name="w group").click()
     sent = requests_of(page)
-    page.get_by_role("treeitem", name=re.compile("^t 6 \u00d7 40 \u00d7 30")).click()
+    page.get_by_role("treeitem", name=re.compile("^t 6 ")).click()
     page.locator("[data-domain]").wait_for()
     low, high = map(float, page.locator("[data-domain]").get_attribute("data-domain").split(","))
     assert (low, high) == (0, float(FIELD.max()))
@@ -163,7 +163,7 @@ def test_requests_that_nobody_waits_for_are_cancelled(page: Any, address: str) -
 
 def test_keyboard(page: Any, address: str) -> None:
     page.goto(f"{address}/view/?repo=demo.icecore")
-    page.get_by_role("treeitem", name=re.compile("^/ group")).first.focus()
+    page.get_by_role("treeitem", name="/ group").focus()
     page.get_by_role("treeitem", name=re.compile("^series")).wait_for()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
