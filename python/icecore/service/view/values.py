@@ -32,7 +32,8 @@ def values(repo: Repo, params: dict[str, str]) -> bytes | list[object]:
     found = np.asarray(array[selection])
     if field := params.get("field"):
         if field not in (found.dtype.names or ()):
-            fields = f"its fields: {', '.join(found.dtype.names)}" if found.dtype.names else "it has no fields"
+            names = found.dtype.names
+            fields = f"its fields: {', '.join(names)}" if names else "it has no fields"
             raise errors.make("not-found", f"{array.path} has no field {field!r}", fields)
         found = found[field]
     return sent(found)
