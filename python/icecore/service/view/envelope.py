@@ -79,6 +79,9 @@ def _plain(column: np.ndarray) -> list[float | None]:
 
 def _number(params: dict[str, str], name: str, default: float) -> float:
     try:
-        return float(params.get(name) or default)
+        found = float(params.get(name) or default)
     except ValueError:
-        raise errors.make("invalid", f"{name}={params[name]}", "give a number") from None
+        found = np.nan
+    if not np.isfinite(found):
+        raise errors.make("invalid", f"{name}={params[name]}", "give a finite number")
+    return found

@@ -32,9 +32,9 @@ def values(repo: Repo, params: dict[str, str]) -> bytes | list[object]:
     found = np.asarray(array[selection])
     if field := params.get("field"):
         if field not in (found.dtype.names or ()):
-            raise errors.make(
-                "not-found", f"{array.path} has no field {field!r}", ", ".join(found.dtype.names or ())
-            )
+            names = found.dtype.names
+            fields = f"its fields: {', '.join(names)}" if names else "it has no fields"
+            raise errors.make("not-found", f"{array.path} has no field {field!r}", fields)
         found = found[field]
     return sent(found)
 
