@@ -34,8 +34,9 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     entries = [each.groups.get("/", {}).get("entries", 0) for each in maps]
     result.groups["/"] = {**result.groups.get("/", {}), "entries": sum(entries)}
     left_out: set[str] = set()
-    for branch in dict.fromkeys(name for each in maps for name in _branches(each)):
-        lacking = [each.source for each in maps if branch not in _branches(each)]
+    branches = [_branches(each) for each in maps]
+    for branch in dict.fromkeys(name for found in branches for name in found):
+        lacking = [each.source for each, found in zip(maps, branches, strict=True) if branch not in found]
         if not lacking:
             continue
         if not allow_missing:
@@ -53,7 +54,7 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     for path in lists:
         lengths |= _join_lists(maps, path, result)
     for path in dict.fromkeys(path for each in maps for path in each.arrays):
-        if path in lengths or any(path == b or path.startswith(f"{b}/") for b in left_out):
+        if path in lengths or path in left_out or _below(path, left_out):
             continue
         result.add(_joined(path, maps))
     return result
@@ -61,9 +62,19 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
 
 def _branches(each: ArrayMap) -> set[str]:
     """Paths of the arrays and of the lists (one path for all members of a list)."""
-    lists = [path for path, attrs in each.groups.items() if JAGGED in attrs]
-    outer = {path for path in lists if not any(path.startswith(f"{other}/") for other in lists)}
-    return outer | {path for path in each.arrays if not any(path.startswith(f"{one}/") for one in outer)}
+    lists = {path for path, attrs in each.groups.items() if JAGGED in attrs}
+    outer = {path for path in lists if not _below(path, lists)}
+    return outer | {path for path in each.arrays if not _below(path, outer)}
+
+
+def _below(path: str, groups: set[str]) -> bool:
+    """Whether a path is in one of the groups, at any depth; as many look-ups as it has parts."""
+    parent = posixpath.dirname(path)
+    while parent not in groups:
+        if parent in ("/", ""):
+            return False
+        parent = posixpath.dirname(parent)
+    return True
 
 
 def _joined(path: str, maps: list[ArrayMap]) -> ArrayEntry:
