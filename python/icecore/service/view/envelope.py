@@ -24,7 +24,12 @@ def trend(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
     """
     array = array_of(repo, params)
     if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise errors.make("unsupported", f"{array.path} is no series of numbers", "choose a slice of it")
+        got = f"{array.ndim} axes of {array.dtype}"
+        raise errors.make(
+            "unsupported",
+            f"{array.path}: a trend needs one axis of numbers (got {got})",
+            "open its heat map or values",
+        )
     points = min(max(int(_number(params, "points", POINTS)), 1), 2 * POINTS)
     try:
         found = array.trend(params.get("start") or None, params.get("stop") or None, points)

@@ -18,7 +18,7 @@ _Y = ("lat", "latitude", "y", "latitude_deg")
 
 
 def coordinates(group: Group) -> dict[str, Any] | None:
-    """Return the columns of a map: x, y and what can colour it. None if the group is no such table."""
+    """Return the columns of a map: x, y and those for its colour; None without two coordinates."""
     arrays = [each for each in group.values() if isinstance(each, Array) and each.ndim == 1]
     numbers = [each for each in arrays if each.dtype.kind in "iuf"]
     x, y = _named(numbers, _X, "east"), _named(numbers, _Y, "north")

@@ -72,7 +72,7 @@ def _axis(part: str, given: str) -> int | slice:
         return slice(*(int(each) if each.strip() else None for each in part.split(":")))
     except (ValueError, TypeError):
         raise errors.make(
-            "selection", f"selection {given!r}: {part!r} is no range", "give a number or start:stop:step"
+            "selection", f"selection {given!r}: {part!r} is not a range", "give a number or start:stop:step"
         ) from None
 
 

@@ -91,7 +91,8 @@ class Choices:
         rests = ([*rest[:-1], _zstd(19)] for rest in _arranged({"name": "bytes"}, head, 3))
         candidates = [[*text_parts.codecs(rule, texts, of_other, rest), _CRC] for rest in rests]
         around, size = _smallest(candidates, values)
-        return around if size - _stored(of_other, texts) < _stored(alone, values) else alone
+        is_less = around and size - _stored(of_other, texts) < _stored(alone, values)
+        return around if is_less else alone
 
     def _alone(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         if values.nbytes > _TINY or constant(values) is not None:
