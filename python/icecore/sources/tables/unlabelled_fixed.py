@@ -34,36 +34,15 @@ def by_spaces(
         return None
     first = whole.index(body[0]) if padded else whole.index(rows[0])
     above = [line for line in whole[:first] if line.strip()]
-    cells = _cells(rows)
-    names: list[str] | None = None
-    notes: tuple[str, ...] = ()
-    if header is not False and above:
-        line = above[-1].lstrip(b"#!%").rjust(len(above[-1]))
-        names, cells = _named(line, rows, cells, header, loose=padded)
-    if header is not False and names is None and len(rows) > 2:
-        names, below = _named(rows[0], rows[1:], _cells(rows[1:]), header, True, padded)
-        if names:
-            cells, rows = below, rows[1:]
-            first += 1
-            while not whole[first].strip() or whole[first].startswith(COMMENTS):
-                first += 1
+    names, cells, below = _named_columns(rows, above, header, padded)
+    if below < len(rows):
+        rows, first = rows[-below:], _next_row(whole, first)
     if len(cells) < 2:
         return None
     while not names and above and _is_shorter(above[-1], cells, length):
         first = max(i for i in range(first) if whole[i] == above[-1])
         above.pop()
-    strays = [line for line in above if not line.startswith(COMMENTS)]
-    if names is None and strays:
-        shown, many = decoded(strays[0])[:_SHOWN], plural(len(strays), "line")
-        at = whole.index(strays[0]) + 1
-        notes = (f"{many} above the first row kept as text, no rows, from line {at} on: {shown!r}",)
-    # A cell begins after the previous cell, so that its padding belongs to it.
-    starts = [0, *(end for _, end in cells[:-1])]
-    titles = names or numbered(len(cells))
-    fields = tuple(
-        Field(title, start, end - start, lead=first - start)
-        for title, start, (first, end) in zip(titles, starts, cells, strict=True)
-    )
+    notes = () if names else _strays(above, whole)
     offset = sum(len(line) + 1 for line in lines[:first])
     inked = {at for start, end in _cells(rows) for at in range(start, end)}
     between = tuple(at for at in range(length) if at not in inked)
@@ -71,13 +50,57 @@ def by_spaces(
         "",
         "",
         "fixed",
-        fields,
+        _fields(names or numbered(len(cells)), cells),
         offset,
         notes=notes,
         cut="spaces",
         width=length,
         between=between,
         trimmed=padded and len(set(map(len, body))) > 1,
+    )
+
+
+def _named_columns(
+    rows: list[bytes], above: list[bytes], header: bool | None, padded: bool
+) -> tuple[list[str] | None, list[Span], int]:
+    """Return the names of columns, the cells of rows, and how many of the last ``rows`` hold values."""
+    cells = _cells(rows)
+    if header is False:
+        return None, cells, len(rows)
+    names: list[str] | None = None
+    if above:
+        line = above[-1].lstrip(b"#!%").rjust(len(above[-1]))
+        names, cells = _named(line, rows, cells, header, loose=padded)
+    if names is None and len(rows) > 2:
+        names, below = _named(rows[0], rows[1:], _cells(rows[1:]), header, True, padded)
+        if names:
+            return names, below, len(rows) - 1
+    return names, cells, len(rows)
+
+
+def _next_row(whole: list[bytes], first: int) -> int:
+    """Return the line after ``first`` that is neither blank nor a comment."""
+    return next(
+        at for at in range(first + 1, len(whole)) if whole[at].strip() and not whole[at].startswith(COMMENTS)
+    )
+
+
+def _strays(above: list[bytes], whole: list[bytes]) -> tuple[str, ...]:
+    """Return a note on the lines above the rows that are no comments, or nothing."""
+    strays = [line for line in above if not line.startswith(COMMENTS)]
+    if not strays:
+        return ()
+    shown, many = decoded(strays[0])[:_SHOWN], plural(len(strays), "line")
+    at = whole.index(strays[0]) + 1
+    return (f"{many} above the first row kept as text, no rows, from line {at} on: {shown!r}",)
+
+
+def _fields(names: list[str], cells: list[Span]) -> tuple[Field, ...]:
+    """Return the fields of cells; each begins after the previous cell, so that its padding belongs to it."""
+    starts = [0, *(end for _, end in cells[:-1])]
+    return tuple(
+        Field(name, start, end - start, lead=first - start)
+        for name, start, (first, end) in zip(names, starts, cells, strict=True)
     )
 
 
