@@ -6,6 +6,7 @@ import os
 from typing import Protocol
 
 from icecore import errors
+from icecore.sources.files import object_stores
 from icecore.sources.files.identity import Identity, identity, is_remote
 
 
@@ -58,7 +59,9 @@ class LocalBytes:
 
 
 def open_bytes(source: str) -> ByteSource:
-    """The bytes of a path or http(s) URL."""
+    """The bytes of a path, an http(s) URL or an object."""
+    if object_stores.is_object(source):
+        return object_stores.ObjectBytes(object_stores.encoded(source))
     if is_remote(source):
         from icecore.sources.files.http import HttpBytes
 

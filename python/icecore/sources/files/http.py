@@ -5,7 +5,6 @@ data.
 from __future__ import annotations
 
 import http.client
-import io
 import threading
 import time
 from collections import OrderedDict
@@ -158,40 +157,6 @@ class HttpBytes:
             return response, body
         self._where = self.url
         raise _Refused("too many redirects")
-
-
-class HttpFile(io.RawIOBase):
-    """A URL as a read-only, seekable file object, as h5py wants one."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__()
-        self.bytes = HttpBytes(url)
-        self._position = 0
-
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def seekable(self) -> bool:
-        """Always."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to ``offset`` from the start, the position or the end."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.bytes.identity.size}[whence]
-        self._position = max(base + offset, 0)
-        return self._position
-
-    def tell(self) -> int:
-        """The position in bytes."""
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill ``buffer`` from the position; the number of bytes read."""
-        data = self.bytes.read_at(self._position, len(buffer))
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
 
 
 def head(url: str) -> Identity:

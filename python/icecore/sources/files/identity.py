@@ -7,13 +7,14 @@ from pathlib import Path
 
 from icecore import errors
 from icecore.repository.address import legal
+from icecore.sources.files import object_stores
 from icecore.sources.files.stamp import Identity as Identity
 
-REMOTE = ("http://", "https://")
+REMOTE = ("http://", "https://", *object_stores.SCHEMES)
 
 
 def is_remote(source: str) -> bool:
-    """Whether ``source`` is read over HTTP."""
+    """Whether ``source`` is read over a network."""
     return source.lower().startswith(REMOTE)
 
 
@@ -24,6 +25,8 @@ def file_url(path: str | os.PathLike[str]) -> str:
 
 def local_path(source: str) -> str:
     """``file://`` URLs as paths, addresses on the web as they are asked for; everything else as it is."""
+    if object_stores.is_object(source):
+        return object_stores.encoded(source)
     if is_remote(source):
         return legal(source)
     if not source.startswith("file://"):
@@ -41,6 +44,8 @@ def identity(source: str | os.PathLike[str]) -> Identity:
             at.
     """
     source = os.fspath(source)
+    if object_stores.is_object(source):
+        return object_stores.head(object_stores.encoded(source))
     if is_remote(source):
         from icecore.sources.files.http import head  # takes longer to import than a small file to read
 

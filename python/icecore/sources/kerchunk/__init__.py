@@ -6,6 +6,7 @@ of an array lies, ``codecs`` how it is decoded, ``store`` shows all of it to zar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from math import prod
@@ -37,9 +38,18 @@ def open(source: str) -> ArrayMap:
         Error: ``unsupported`` without zarr-python (Parquet: pyarrow), or for references that are made by
             formulas; ``corrupt`` if it is not valid.
     """
+    return index(source, opened)
+
+
+def index(source: str, opener: Callable[[str, int], ReferenceStore]) -> ArrayMap:
+    """Index references of any form; ``opener`` returns their store.
+
+    Raises:
+        Error: see :func:`open`.
+    """
     before = identity(main_file(source))
     stamp = next(_STAMPS)
-    store = opened(source, stamp)
+    store = opener(source, stamp)
     result = ArrayMap(source)
     for path, node in store.nodes.items():
         if hidden(path):
@@ -48,7 +58,7 @@ def open(source: str) -> ArrayMap:
             _refused(result, path, node)
         elif hasattr(node, "shape"):
             try:
-                result.add(_entry(source, path, node, store, stamp))
+                result.add(_entry(source, path, node, store, stamp, opener))
             except errors.Error as error:
                 _refused(result, path, error)
         else:
@@ -74,10 +84,17 @@ def _refused(result: ArrayMap, path: str, error: Exception) -> None:
         result.failed.append(damage(f"{result.source}:{name}: {zarr_store.reason(error)}"))
 
 
-def _entry(source: str, path: str, node: Any, store: ReferenceStore, stamp: int) -> ArrayEntry:
+def _entry(
+    source: str,
+    path: str,
+    node: Any,
+    store: ReferenceStore,
+    stamp: int,
+    opener: Callable[[str, int], ReferenceStore],
+) -> ArrayEntry:
     """An array: linked, with copies of the chunks that the reference file holds itself; or copied."""
     table = store.tables[path]
-    reader = ZarrReader(source, path, stamp, zarr_store.dtype_of(node), opened)
+    reader = ZarrReader(source, path, stamp, zarr_store.dtype_of(node), opener)
     entry = zarr_store.entry_of(f"/{path}" if path else f"/{address.stem(source)}", node, reader)
     chunk = tuple(max(int(n), 1) for n in node.shards or node.chunks)
     if entry.shape != tuple(node.shape):  # a scalar of netCDF-C, of one element

@@ -38,6 +38,7 @@ class Refs:
         chunks: array → names of its chunks and what represents them.
         templates: name → what it represents in addresses.
         record: chunks in each file of a folder of Parquet files, which hold the references then.
+        refused: arrays that can't be had, with the reason.
     """
 
     source: str
@@ -46,6 +47,7 @@ class Refs:
     chunks: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
     templates: dict[str, Any] = field(default_factory=dict)
     record: int = 0
+    refused: dict[str, errors.Error] = field(default_factory=dict)
 
     def columns(self, path: str, grid: tuple[int, ...], number: Callable[[str], int | None]) -> Columns:
         """The references of the array at ``path``; ``number`` is a chunk's by its name, or None for names of

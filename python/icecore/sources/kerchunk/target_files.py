@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 
 from icecore import errors
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
+from icecore.sources.files.object_stores import encoded, is_object
 
 #: servers that are asked at once
 _ASKED = 16
@@ -26,7 +27,7 @@ class Targets:
 
         Raises:
             Error: ``source-missing`` where one is not there, ``unsupported`` where it is on a store that is
-                read by other means than http(s), ``invalid`` where an address means two files.
+                read by other means than http(s) and s3, ``invalid`` where an address means two files.
         """
         wanted = list(addresses)
         new = [address for address in dict.fromkeys(wanted) if address not in self._known]
@@ -53,16 +54,18 @@ class Targets:
 
     def _place(self, address: str) -> str:
         if is_remote(address):
-            return address
+            return local_path(address)
         scheme, is_url, rest = address.partition("://")
         if is_url and scheme not in ("file", "local"):
             message = f"files can't be linked or packed from {scheme}://"
-            hint = "write the references with http(s) addresses of the files, or paths of copies"
+            hint = "write the references with addresses on http(s):// or s3://, or paths of copies"
             raise errors.make("unsupported", message, hint)
         if is_remote(self._source):
             if is_url or os.path.isabs(address):
                 message = "a file of this machine, named by a server"
                 raise errors.make("permission", message, "download the reference file, and look at it")
+            if is_object(self._source):  # urljoin knows the schemes of the web only
+                return f"{self._source.rsplit('/', 1)[0]}/{encoded(address)}"
             return urljoin(self._source, address)
         if is_url:  # fsspec takes what follows as it is, VirtualiZarr escapes it
             return rest if os.path.exists(rest) else local_path(f"file://{rest}")
