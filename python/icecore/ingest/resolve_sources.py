@@ -262,4 +262,6 @@ def _stem(file: str, arrays: ArrayMap) -> str:
     named, tree = tree_address.split(file)
     if tree:
         return tree.rsplit("/", 1)[-1] if has_magic(named) else address.stem(named)
+    if object_stores.is_object(file):
+        return address.stem(object_stores.key_of(file))
     return address.stem(arrays.tables["/"].name if "/" in arrays.tables else file)

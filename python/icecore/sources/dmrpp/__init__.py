@@ -1,6 +1,7 @@
 """DMR++: OPeNDAP's index of an HDF5 or netCDF-4 file, in XML.
 
-``document`` parses one, ``variable`` converts a variable's chunks to references; ``sources.kerchunk`` does the rest.
+``document`` parses one, ``variable`` converts a variable's chunks to references; ``sources.kerchunk`` reads
+and links these.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def wrong(name: str, what: str) -> errors.Error:
 
 
 def attribute_value(element: Element) -> Any:
-    """An attribute's value: text or a number, a list of several; None for XML and values without JSON form."""
+    """An attribute's value: text or a number, a list of several; None if it has no JSON form."""
     texts = [
         each.get("value") if each.get("value") is not None else (each.text or "")
         for each in element

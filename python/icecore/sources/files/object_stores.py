@@ -62,6 +62,11 @@ def bucket(url: str) -> str:
     return f"{scheme}://{rest.partition('/')[0]}"
 
 
+def key_of(url: str) -> str:
+    """The key of an object, decoded."""
+    return unquote(url[len(bucket(url)) :].lstrip("/"))
+
+
 def head(url: str) -> Identity:
     """Size, modification time and ETag of an object.
 
@@ -70,7 +75,12 @@ def head(url: str) -> Identity:
     """
     from icecore import _icecore
 
-    size, mtime_ns, etag = _icecore.remote_identity(url, _of(url))
+    try:
+        size, mtime_ns, etag = _icecore.remote_identity(url, options_of(url))
+    except errors.Error as error:
+        if error.kind != "source-missing":
+            raise
+        raise errors.make("source-missing", f"no object at {url}", "check the bucket and the key") from error
     return Identity(url, size, mtime_ns, etag)
 
 
@@ -87,12 +97,12 @@ def matching(pattern: str) -> list[str]:
     base = bucket(pattern)
     if has_magic(base):
         raise errors.make("invalid", f"{pattern}: a bucket's name can't be a pattern", "name the bucket")
-    key = unquote(pattern[len(base) :].lstrip("/"))
+    key = key_of(pattern)
     parts = key.split("/")
     fixed = next(i for i, part in enumerate(parts) if has_magic(part))
     folder = "/".join(parts[:fixed])
     url = f"{base}/{quote(folder)}"
-    found = _icecore.remote_list(url, _of(pattern), fixed < len(parts) - 1 or "**" in parts)
+    found = _icecore.remote_list(url, options_of(pattern), fixed < len(parts) - 1 or "**" in parts)
     accepts = _pattern(key)
     keys = sorted(name for name, _ in found if accepts.fullmatch(name))
     if not keys:
@@ -153,7 +163,7 @@ class ObjectBytes:
         ranges = [(low * _BLOCK, min(high * _BLOCK, size) - low * _BLOCK) for low, high in runs]
         url, identity = self.identity.url, self.identity
         stamp = (size, identity.mtime_ns, identity.etag)
-        found = _icecore.remote_read(url, _of(url), stamp, ranges)
+        found = _icecore.remote_read(url, options_of(url), stamp, ranges)
         return {
             low + i: data[i * _BLOCK : (i + 1) * _BLOCK]
             for (low, high), data in zip(runs, found, strict=True)
@@ -161,7 +171,8 @@ class ObjectBytes:
         }
 
 
-def _of(url: str) -> dict[str, str]:
+def options_of(url: str) -> dict[str, str]:
+    """The storage options for an object: those remembered for its bucket, or those of the environment."""
     with _lock:
         known = _options.get(bucket(url))
         # A reference file may name another bucket of the same store.
