@@ -184,7 +184,7 @@ def test_spellings_and_profiles(
         ("s3://nobucket/a.h5", {}, "source-missing"),
         ("s3://mo*n/a.h5", {}, "invalid"),
         ("s3://moon/none.h5", {"secret_access_key": "wrong"}, "permission"),
-        ("s3://moon/none.h5", {"profile": "nobody"}, "not-found"),
+        ("s3://moon/none.h5", {"profile": "none"}, "not-found"),
     ],
 )
 def test_wrong_sources(

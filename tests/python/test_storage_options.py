@@ -111,7 +111,7 @@ def test_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "e")
     assert resolve("s3://b", {}) == {}
     with pytest.raises(Error) as error:
-        resolve("s3://b", {"profile": "nobody"})
+        resolve("s3://b", {"profile": "none"})
     assert error.value.kind == "not-found"
 
 

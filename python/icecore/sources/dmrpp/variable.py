@@ -134,7 +134,8 @@ class Variable:
         return found
 
     def _axes(self, sizes: dict[str, int]) -> tuple[list[str], list[int]]:
-        dims, shape = [], []
+        dims: list[str] = []
+        shape: list[int] = []
         for each in self._element:
             if tag(each) != "Dim":
                 continue
