@@ -10,7 +10,7 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python test-integration integration-deps coverage lint bench fuzz miri docs docs-rust build wheel clean
+.PHONY: help demo test test-rust test-python test-integration integration-deps coverage lint bench fuzz miri viewer docs docs-rust build wheel clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 20
@@ -74,6 +74,7 @@ lint: build  ## formatters, linters, types, module cycles
 	$(BIN)/python tools/cycles.py
 	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/docs/charts.py --check
+	$(BIN)/python tools/viewer.py --check
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else echo "cargo-deny is not installed: licences and advisories are not checked"; fi
 
 bench: build  ## every measured claim beside its peers, as a table in bench/RESULTS.md
@@ -88,6 +89,9 @@ miri:  ## undefined behaviour in the portable code of our codecs and decoders (r
 	export ICECORE_PORTABLE=1 MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-tree-borrows"; \
 	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --test portable && \
 	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --lib -- unzstd::portable_tests inflate::pair
+
+viewer:  ## the page of `icecore serve`, from viewer/ into the package (needs node)
+	python3 tools/viewer.py
 
 docs: build  ## the documentation site in site/, strictly: a warning is an error
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group docs

@@ -14,7 +14,8 @@ from unittest.mock import patch
 
 import icecore
 import numpy as np
-from icecore.timeseries import trend_output, write_trends
+from icecore.ingest import write_trends
+from icecore.timeseries import trend_output
 from icecore.timeseries.window_sums import Sums
 
 RATE, DAYS, T0 = 16384, 366, 1_400_000_400

@@ -1,11 +1,13 @@
 """Compare channels of real frame files with gwframe (frameCPP) and LALFrame (through gwpy), bit for bit.
 
 Usage: python tools/compare_gwf.py FILE_OR_FOLDER...
-Needs icecore, gwframe 0.8, gwpy 4 and lalsuite. Exits with 1 where a channel differs, or no peer reads it.
+Prints one line a channel and, at the end, how many were equal.
+Needs icecore, gwframe 0.8, gwpy 4 and lalsuite. Exit status 1 where a channel differs, or no peer reads it.
 """
 
 from __future__ import annotations
 
+import collections
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,9 +35,8 @@ def with_lalframe(path: Path, entry: ArrayEntry) -> np.ndarray:
     return TimeSeries.read(str(path), entry.attrs["channel"], format="gwf", backend="lalframe").value
 
 
-def compare(path: Path) -> int:
-    """The number of channels that differ, or that no peer reads."""
-    faults = 0
+def compare(path: Path, counts: collections.Counter[str]) -> None:
+    """Count channels, those equal to each peer, those that differ, and those that no peer reads."""
     for entry in open_source(path, keep_going=True).arrays.values():
         assert entry.read is not None
         ours = entry.read((slice(0, entry.shape[0]),))
@@ -49,10 +50,10 @@ def compare(path: Path) -> int:
                 continue
             same = ours.dtype == theirs.dtype and ours.tobytes() == np.ascontiguousarray(theirs).tobytes()
             said.append(f"{name} {'equal' if same else 'DIFFERS'}")
-            faults += not same
-        faults += all("fails" in item for item in said)
+            counts[f"equal to {name}" if same else "differ"] += 1
+        counts["channels"] += 1
+        counts["read by no peer"] += all("fails" in item for item in said)
         print(f"{path.name} {entry.attrs['channel']} {ours.dtype}[{len(ours)}]: {', '.join(said)}")
-    return faults
 
 
 def main() -> int:
@@ -60,7 +61,12 @@ def main() -> int:
     files = [
         file for place in places for file in (sorted(place.glob("*.gwf")) if place.is_dir() else [place])
     ]
-    return 1 if sum(compare(file) for file in files) else 0
+    counts: collections.Counter[str] = collections.Counter()
+    for file in files:
+        compare(file, counts)
+    names = ("channels", "equal to LALFrame", "equal to gwframe", "differ", "read by no peer")
+    print(f"{len(files)} files: " + ", ".join(f"{name} {counts[name]}" for name in names))
+    return 1 if counts["differ"] or counts["read by no peer"] else 0
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def run(*command: str, **environment: str) -> None:
 
 
 def python_packages() -> None:
-    """moto (S3), boto3 and h5pyd: tests/foreign imports them."""
+    """moto (S3), boto3, h5pyd and gwframe: tests import them."""
     run(
         UV,
         "pip",
@@ -76,6 +76,11 @@ def peers() -> None:
     venv("peers", "uproot>=5.7", "awkward>=2", "numpy")
 
 
+def frames() -> None:
+    """gwframe and LALFrame: `tools/compare_gwf.py` compares with them, with icecore."""
+    venv("frames", "gwframe>=0.8", "gwpy>=4", "lalsuite>=7.26", "-r", f"{ROOT}/pyproject.toml")
+
+
 def root() -> None:
     """C++ ROOT."""
     venv("root", "root", "--prerelease=allow")
@@ -87,13 +92,31 @@ def venv(name: str, *packages: str) -> None:
     run(UV, "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
 
 
+def chromium() -> None:
+    """Playwright, with the system's chromium where there is one."""
+    run(UV, "pip", "install", "-q", "--python", sys.executable, "playwright>=1.50")
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        run(sys.executable, "-m", "playwright", "install", "chromium")
+
+
+def axe() -> None:
+    """axe-core: checks that the page can be used with keyboard and screen reader."""
+    place = HOME / "axe"
+    place.mkdir(exist_ok=True)
+    (place / "package.json").write_text('{"private": true}\n')
+    run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), "axe-core@4")
+
+
 STEPS: dict[str, Callable[[], None]] = {
     "python": python_packages,
     "versitygw": versitygw,
     "fake-gcs-server": fake_gcs_server,
     "azurite": azurite,
     "peers": peers,
+    "frames": frames,
     "root": root,
+    "chromium": chromium,
+    "axe": axe,
 }
 
 

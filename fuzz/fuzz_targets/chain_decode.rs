@@ -32,7 +32,10 @@ fn chains() -> Vec<Chain> {
         json!([codec("transpose", json!({"order": [1, 0]})), bytes, bits("lz4")]),
     ];
     let parse = |list: &Value| Chain::parse(list, &DType::Float32, &[0; 4]).expect("the lists above are right");
-    lists.iter().map(parse).collect()
+    let bytes = json!([codec("bytes", json!({}))]);
+    let own = json!({"length": 3, "codecs": bytes, "rest": bytes, "before": "."});
+    let text = Chain::parse(&json!([codec("icecore.text_part", own)]), &DType::Bytes(4), &[0; 4]);
+    lists.iter().map(parse).chain(text).collect()
 }
 
 static CHAINS: LazyLock<Vec<Chain>> = LazyLock::new(chains);

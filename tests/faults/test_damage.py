@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,19 @@ def respelled(repo_path: str, old: bytes, new: bytes) -> bytes:
     assert unpacked.count(old) == 1
     root.write_bytes(header + codec.encode(unpacked.replace(old, new)))
     return content
+
+
+def test_a_commit_from_an_impossible_time(repo_path: str) -> None:
+    """Where no checksum is found for the root object, a time beyond the calendar is damage."""
+    make(repo_path, "auto")
+    time = icecore.open(repo_path).log()[0].time
+    micros = round((time - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(microseconds=1))
+    year_21676 = micros + (1 << 59)
+    respelled(repo_path, micros.to_bytes(8, "little"), year_21676.to_bytes(8, "little"))
+    (Path(repo_path) / "seals" / "repo").unlink()
+    with pytest.raises(icecore.Error, match="claims to be from") as caught:
+        icecore.open(repo_path).log()
+    assert caught.value.kind == "corrupt"
 
 
 def test_a_root_object_that_is_not_as_it_was_written(repo_path: str) -> None:

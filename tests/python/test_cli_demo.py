@@ -30,6 +30,7 @@ VERBS = [
     "assay",
     "explain",
     "plot",
+    "trend",
     "log",
     "diff",
     "tag",

@@ -55,8 +55,19 @@ def procdata(content: bytes) -> int:
 
 Damage = Callable[[bytes], bytes]
 CASES: dict[str, tuple[Damage, set[str]]] = {
-    "unknown compression": (lambda c: put(c, vector(c), "<H", 256 + 77), {"unsupported", "corrupt"}),
-    "unknown type": (lambda c: put(c, vector(c) + 2, "<H", 99), {"unsupported", "corrupt"}),
+    "unknown compression": (lambda c: put(c, vector(c), "<H", 256 + 77), {"unsupported"}),
+    "compression of another type": (lambda c: put(c, vector(c), "<H", 256 + 10), {"unsupported"}),
+    "unknown type": (lambda c: put(c, vector(c) + 2, "<H", 99), {"corrupt"}),
+    "a vector of strings": (lambda c: put(c, vector(c) + 2, "<H", 8), {"unsupported"}),
+    "cut behind the header": (lambda c: c[:40], {"corrupt"}),
+    "cut in the second channel": (lambda c: c[: procdata(c) + 60], {"corrupt"}),
+    "cut in the data of the second channel": (lambda c: c[: vector(c) + 40], {"corrupt"}),
+    "an empty file": (lambda _: b"", {"format"}),
+    "a version that does not exist": (lambda c: put(c, 5, "<B", 9), {"format"}),
+    "a wrong byte order mark": (lambda c: put(c, 12, "<H", 7), {"format"}),
+    "no end of file": (lambda c: c[:-46], {"corrupt"}),
+    "a table of contents outside": (lambda c: put(c, len(c) - 20, "<Q", 1 << 40), set()),
+    "a table of contents at the start": (lambda c: put(c, len(c) - 20, "<Q", len(c) - 41), set()),
     "more samples than the bytes hold": (lambda c: put(c, vector(c) + 4, "<Q", 1 << 50), {"corrupt"}),
     "more bytes than the structure": (lambda c: put(c, vector(c) + 12, "<Q", 1 << 50), {"corrupt"}),
     "a rate that is NaN": (lambda c: put(c, step(c), "<d", np.nan), {"format"}),
@@ -87,9 +98,49 @@ def test_the_other_channels_and_files_link(tmp_path: Path, case: str) -> None:
     except errors.Error as error:
         named.append((error.kind, str(error)))
     else:  # found without the table of contents
-        assert not kinds
         np.testing.assert_array_equal(middle, every[64:128])
     assert not kinds or kinds & {kind for kind, _ in named}
+
+
+def test_errors_name_file_channel_and_offset(tmp_path: Path) -> None:
+    for case in (
+        "unknown compression",
+        "unknown type",
+        "more samples than the bytes hold",
+        "a rate that is NaN",
+    ):
+        content = good(tmp_path).read_bytes()
+        file = tmp_path / f"{case.replace(' ', '-')}.gwf"
+        file.write_bytes(CASES[case][0](content))
+        arrays = open_source(file, keep_going=True)
+        assert list(arrays.arrays) == ["/H1/GOOD"]
+        said = [note.message for note in [*arrays.failed, *arrays.dropped]]
+        named = f"{file}: H1:BAD at offset {procdata(content)}: "
+        assert any(message.startswith(named) for message in said), said
+
+
+def test_a_flipped_bit_anywhere_leaves_the_other_files_whole(tmp_path: Path) -> None:
+    first, second = good(tmp_path), good(tmp_path, T0 + 1)
+    whole, outcomes, expected = second.read_bytes(), set(), np.arange(128, dtype="f4")
+    for number, at in enumerate(range(0, len(whole), 3)):
+        second.write_bytes(put(whole, at, "<B", whole[at] ^ 1 << number % 8))
+        repo = icecore.create("memory://")
+        report = icecore.link([first, second], repo, keep_going=True)
+        notes = [*report.failures, *report.notes]
+        arrays = repo.at("main")
+        if any(note.kind == "overlap" for note in notes):  # the flip gave the file the times of the other
+            outcomes.add("overlap")
+            continue
+        for path in ("/H1/GOOD", "/H1/BAD"):
+            np.testing.assert_array_equal(arrays[path].between(T0, T0 + 1), expected[:64])
+            try:
+                values = arrays[path].between(T0 + 1, T0 + 2)
+            except errors.Error as error:
+                outcomes.add(error.kind)
+            else:
+                outcomes.add("right" if np.array_equal(values, expected[64:]) else "other")
+        outcomes |= {note.kind for note in notes if second.name in note.message}
+    assert outcomes >= {"right", "selection", "corrupt", "format"}
 
 
 def test_vectors_without_samples_are_left_out_and_listed(tmp_path: Path) -> None:

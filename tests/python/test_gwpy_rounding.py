@@ -38,6 +38,8 @@ def test_the_registry_reads_real_frames(tmp_path: Path) -> None:
     found = series.read(repo, "/H1/LOSC-STRAIN", T0 + 1, T0 + 2, format="icecore")
     np.testing.assert_array_equal(found.value, repo["/H1/LOSC-STRAIN"].between(T0 + 1, T0 + 2))
     assert (float(found.t0.value), found.sample_rate.value) == (T0 + 1, 4096)
+    named = series.read(repo, "H1:LOSC-STRAIN", T0 + 1, T0 + 2, format="icecore")
+    np.testing.assert_array_equal(named.value, found.value)
     padded = icecore.gwpy(repo["/H1/LOSC-STRAIN"], T0 - 1, T0 + 33, gaps="pad")
     assert len(padded) == 34 * 4096
     assert np.isnan(padded.value[:4096]).all()

@@ -149,6 +149,29 @@ def test_the_command_line_lists_links_and_reads(tmp_path: Path, capsys: pytest.C
     assert "no samples at GPS" in capsys.readouterr().err
 
 
+def test_notes_of_many_channels_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = []
+    for start in (T0, T0 + 2):
+        channels = {f"H1:X{i}": (np.ones(4, "f4"), 4.0) for i in range(30)}
+        files.append(str(write_frame(tmp_path / f"{start}.gwf", start, channels)))
+    for more, lines, rest in (([], 20, 1), (["-v"], 30, 0)):
+        assert cli.run(["link", *files, "--into", str(tmp_path / f"r{lines}.icecore"), *more]) == 0
+        said = capsys.readouterr().err
+        assert said.count("1 gap\n") == lines
+        assert said.count("note[gaps]: 10 more (-v or --json lists them)") == rest
+
+
+def test_diff_of_two_repositories_asks_for_arrays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = frames(tmp_path, [T0])
+    for name in ("a", "b"):
+        icecore.link(files, tmp_path / f"{name}.icecore")
+    one, two = str(tmp_path / "a.icecore"), str(tmp_path / "b.icecore")
+    assert cli.run(["diff", one, two]) != 0
+    assert f"icecore diff {one}:/PATH {two}:/PATH" in capsys.readouterr().err
+    assert cli.run(["diff", f"{one}:{PATH}", f"{two}:{PATH}"]) == 0
+    assert "0 differ" in capsys.readouterr().out
+
+
 REAL = {
     "F-TEST-600000000-60_v6_big_endian.gwf": ("int32", 1),
     "H-CAL_FAC-600000000-6000.gwf": ("complex64", 1),

@@ -101,3 +101,17 @@ def test_checksums_show_a_changed_byte(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert len(_icecore.gwf_verify(str(path))) > len(before)
+
+
+@needs_data
+def test_checksums_of_real_files_are_judged_as_lalfr_cksum_does() -> None:
+    """H-CAL_FAC-600000000-6000.gwf is wrong itself: LALFrame computes 0x856b642 too, no change of one byte
+    gives the stored sum, and neither does a header whose 8-byte example is complete.
+    """
+    wrong = {
+        file.name: [message for _, _, _, message in problems]
+        for file in sorted((DATA / "frames").glob("*.gwf"))
+        if (problems := _icecore.gwf_verify(str(file)))
+    }
+    said = "checksum of the file is 0x856b642, stored 0xec418a37 (big-endian)"
+    assert wrong == {"H-CAL_FAC-600000000-6000.gwf": [said]}

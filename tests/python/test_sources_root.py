@@ -263,3 +263,22 @@ def test_skims(tree, tmp_path):
     assert equal(written.Muon_pt, some.Muon_pt)
     with pytest.raises(icecore.Error):
         table.skim(f"{tmp_path}/s.csv", columns)
+
+
+def test_joining_lists_the_branches_of_each_file_once(tmp_path, monkeypatch) -> None:
+    """Listing them again for each branch took three CPU seconds for each file of 1,479 branches."""
+    from icecore.sources.root import chain
+
+    for number in range(4):
+        with uproot.recreate(tmp_path / f"f{number}.root") as file:
+            file["t"] = {f"b{i}": np.arange(5.0) for i in range(8)}
+    calls = []
+    branches = chain._branches
+
+    def counted(each):
+        calls.append(each.source)
+        return branches(each)
+
+    monkeypatch.setattr(chain, "_branches", counted)
+    icecore.link(f"{tmp_path}/f*.root:t", into=tmp_path / "r")
+    assert len(calls) == 4

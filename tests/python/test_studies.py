@@ -167,5 +167,5 @@ def test_a_machine_without_awk_is_told_of_first(tmp_path: Path, monkeypatch: pyt
 
 
 def test_no_such_study() -> None:
-    with pytest.raises(errors.Error, match="pds, pstore"):
+    with pytest.raises(errors.Error, match="hsds, ligo, pds, pstore"):
         study("nothing")

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use chrono::Datelike;
 use futures::TryStreamExt;
 use icechunk::format::SnapshotId;
 use icechunk::format::snapshot::SnapshotInfo;
@@ -24,6 +25,10 @@ pub(crate) async fn back_from(
         if !seen.insert(commit.id.clone()) {
             return Err(circle(shared, &commit.id));
         }
+        // a flipped bit of a time that no checksum covers; Python's years end at 9999 too
+        if !(1..=9999).contains(&commit.flushed_at.year()) {
+            return Err(impossible_time(shared, &commit));
+        }
         let is_end = is_last(&commit);
         found.push(commit);
         if is_end {
@@ -35,4 +40,8 @@ pub(crate) async fn back_from(
 
 fn circle(shared: &RepoState, id: &SnapshotId) -> icecore_grid::Error {
     damaged(format!("{}: the history goes round in a circle at version {id}", shared.url))
+}
+
+fn impossible_time(shared: &RepoState, commit: &SnapshotInfo) -> icecore_grid::Error {
+    damaged(format!("{}: version {} claims to be from {}", shared.url, commit.id, commit.flushed_at))
 }

@@ -1,5 +1,6 @@
 //! Codec chain: converts an array chunk to its stored bytes and back.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use icecore_grid::{Error, ErrorKind, Result};
@@ -80,6 +81,18 @@ impl Chain {
         let mixed = self.arrays.iter().any(|step| matches!(step, ArrayStep::Delta(_)));
         match &self.serializer {
             Serializer::Own(codec) if self.bytes.is_empty() && !mixed => codec.planes(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of an encoded chunk that may be a chunk of another array, if only checksums follow the codec that
+    /// contains it.
+    pub(crate) fn contained(&self, stored: &[u8]) -> Option<Range<usize>> {
+        let checksums = self.names.iter().rev().take_while(|name| *name == "crc32c").count();
+        match &self.serializer {
+            Serializer::Own(codec) if checksums == self.bytes.len() => {
+                codec.contained(&stored[..stored.len().checked_sub(4 * checksums)?])
+            }
             _ => None,
         }
     }

@@ -81,6 +81,14 @@ pub(crate) fn config_str<'a>(ext: &Extension<'a>, key: &str) -> Result<&'a str> 
     ext.get(key).and_then(Value::as_str).ok_or_else(|| missing(ext, key, "a string"))
 }
 
+/// An optional string of the configuration.
+pub(crate) fn config_str_or<'a>(ext: &Extension<'a>, key: &str, default: &'a str) -> Result<&'a str> {
+    match ext.get(key) {
+        None => Ok(default),
+        Some(v) => v.as_str().ok_or_else(|| missing(ext, key, "a string")),
+    }
+}
+
 /// An optional integer of the configuration.
 pub(crate) fn config_i64_or(ext: &Extension, key: &str, default: i64) -> Result<i64> {
     match ext.get(key) {

@@ -1,5 +1,7 @@
 //! Array metadata: `zarr.json` of a Zarr v3 array, checked and parsed.
 
+use std::ops::Range;
+
 use icecore_grid::{Axis, ChunkGrid, Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
@@ -35,6 +37,11 @@ pub struct ArrayMeta {
 }
 
 impl ArrayMeta {
+    /// The bytes of a stored chunk that may also be the chunk of another array; `None` for shards.
+    pub fn contained(&self, stored: &[u8]) -> Option<Range<usize>> {
+        if self.shard.is_none() { self.chain.contained(stored) } else { None }
+    }
+
     /// Parses the metadata of an array. The document is not trusted: sizes are checked before memory is allocated.
     ///
     /// Errors: `format` for an invalid Zarr v3 array; `unsupported` for an unknown extension that must be understood

@@ -37,39 +37,63 @@ pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut 
         return Err(corrupt(message));
     }
     let word = dtype.word();
-    match (shape.compress & 0xff, word) {
-        (0, _) => {
+    match packing(shape.compress, dtype)? {
+        Packing::Raw => {
             if data.len() != out.len() {
                 return Err(corrupt(format!("FrVect: {} raw bytes, expected {}", data.len(), out.len())));
             }
             out.copy_from_slice(data);
             to_native(out, word, order);
         }
-        (1, _) | (6, 1 | 4 | 8) => {
+        Packing::Gzip => {
             fill(data, out, inflate)?;
             to_native(out, word, order);
         }
-        (3, _) => {
+        Packing::Differences => {
             fill(data, out, inflate)?;
             to_native(out, word, order);
-            if !matches!(dtype, VectType::Float32 | VectType::Float64 | VectType::Complex64 | VectType::Complex128) {
-                sum(out, word);
-            }
+            sum(out, word);
         }
-        (5 | 6, 2) => suppressed(data, 2, order, out)?,
-        (8, 4) | (10, 8) => {
+        Packing::ZeroSuppressed => {
             suppressed(data, word, order, out)?;
             if matches!(dtype, VectType::Complex64 | VectType::Complex128) {
                 interleave(out, word);
             }
         }
+    }
+    Ok(())
+}
+
+/// How the numbers of a vector are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Raw,
+    Gzip,
+    /// Differences of consecutive integers, then gzip.
+    Differences,
+    ZeroSuppressed,
+}
+
+/// The meaning of the field `compress` for numbers of type `dtype`; `unsupported` if it has none.
+pub(crate) fn packing(compress: u16, dtype: VectType) -> Result<Packing> {
+    let float = matches!(dtype, VectType::Float32 | VectType::Float64 | VectType::Complex64 | VectType::Complex128);
+    Ok(match (compress & 0xff, dtype.word()) {
+        (0, _) => Packing::Raw,
+        (1, _) | (6, 1 | 4 | 8) => Packing::Gzip,
+        (3, _) => {
+            if float {
+                Packing::Gzip
+            } else {
+                Packing::Differences
+            }
+        }
+        (5 | 6, 2) | (8, 4) | (10, 8) => Packing::ZeroSuppressed,
         (code, _) => {
             let message = format!("FrVect compression {code} of {} is not supported", dtype.name());
             return Err(Error::new(ErrorKind::Unsupported, message)
                 .hint("raw, gzip, differences with gzip and zero suppression are read"));
         }
-    }
-    Ok(())
+    })
 }
 
 /// An empty vector may have no stream at all.

@@ -6,6 +6,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::channel::{self, ChannelHead};
 use crate::cursor::{Cursor, Pointer};
+use crate::decode::packing;
 use crate::end::read_end;
 use crate::format::{FILE_HEADER, Format};
 use crate::head::Head;
@@ -146,6 +147,7 @@ fn piece<S: ReadAt + ?Sized>(
     let from = position.saturating_add(head.len);
     let (at, found) = find(window, format, contents, from, fields.data)?;
     let vect = read_vect(window, format, at, found)?;
+    packing(vect.compress, vect.dtype)?;
     let aux = match fields.aux {
         None => None,
         Some(pointer) => {

@@ -50,8 +50,10 @@ pub(crate) fn scan<S: ReadAt + ?Sized>(
 ) -> Contents {
     let mut contents = Contents::default();
     let mut at = FILE_HEADER;
+    let mut last = at;
     let mut seen = HashMap::new();
     while at < window.size {
+        last = at;
         match step(window, format, at, &mut contents, &mut seen) {
             Ok((len, None)) => at += len,
             Ok((len, Some(problem))) => {
@@ -60,11 +62,22 @@ pub(crate) fn scan<S: ReadAt + ?Sized>(
             }
             Err(error) => {
                 problems.push(Problem::new(&error, "", at));
-                break;
+                return contents;
             }
         }
     }
+    if !ends(window, format, last, &contents) {
+        let error = corrupt("the file ends without FrEndOfFile: it is truncated or still being written");
+        problems.push(Problem::new(&error, "", at));
+    }
     contents
+}
+
+/// Whether the structure at `last` is FrEndOfFile.
+fn ends<S: ReadAt + ?Sized>(window: &mut Window<S>, format: Format, last: u64, contents: &Contents) -> bool {
+    let bytes = window.get(last, format.head_len());
+    let head = bytes.and_then(|bytes| Head::parse(&mut Cursor::new(bytes, format)));
+    head.is_ok_and(|head| contents.class("FrEndOfFile") == Some(head.class))
 }
 
 type Seen = HashMap<(u8, String), usize>;

@@ -85,7 +85,7 @@ fn asked(collection: &'static str, params: &Params, headers: &HeaderMap) -> Aske
     Asked { collection, name: String::new(), method, located: Vec::new(), params, accept, body }
 }
 
-async fn answered(app: &App, asked: Asked) -> Answer<Response> {
+pub(crate) async fn answered(app: &App, asked: Asked) -> Answer<Response> {
     let delegate = delegate(app)?;
     let Reply { content_type, blocks } = app.blocking(move || Ok(delegate.answer(asked)?)).await?;
     let blocks = Box::new(blocks.map(|block| Ok(block?)));

@@ -13,12 +13,15 @@ mod delegated;
 mod domains;
 mod error;
 mod etag;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hdf;
 mod health;
 mod identify;
 mod live;
 mod metrics;
 mod openapi;
+mod page;
 mod params;
 mod serve;
 mod stream;

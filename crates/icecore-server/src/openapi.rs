@@ -106,6 +106,17 @@ const OPERATIONS: &[Operation] = &[
         &[],
         TABLES,
     ),
+    ("get", "/view", "page", "The way to the page", &[], &["text/html"]),
+    ("get", "/view/", "page", "The page that shows archives", &[], &["text/html"]),
+    ("get", "/view/{key}", "page", "A file of the page", &[], &["text/html"]),
+    (
+        "get",
+        "/view/api/{name}",
+        "page",
+        "What the page shows: meta, attr, data, versions, trend, map, plan, storage",
+        &["file", "path"],
+        VALUES,
+    ),
     ("get", "/health", "service", "Whether a chunk can be read", &[], JSON),
     ("get", "/metrics", "service", "Counters for Prometheus", &[], &["text/plain"]),
     ("get", "/openapi.json", "service", "This description", &[], JSON),
@@ -201,6 +212,7 @@ mod tests {
             include_str!("delegated.rs"),
             include_str!("serve.rs"),
             include_str!("openapi.rs"),
+            include_str!("page.rs"),
         ];
         let parts = sources
             .iter()

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderName, Method, Uri};
 use axum::routing::get;
 use axum::{Router, extract::DefaultBodyLimit, middleware};
@@ -20,7 +22,7 @@ use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
 use crate::identify::identified;
 use crate::tls::Encrypted;
-use crate::{delegated, hdf, health, openapi, zarr};
+use crate::{delegated, hdf, health, openapi, page, zarr};
 
 /// Maximum bytes of a request that writes values; clients send a dataset at once.
 const WRITTEN: usize = 128 << 20;
@@ -151,12 +153,13 @@ fn router(app: App) -> Router {
         Method::DELETE,
     ]);
     let exposed = [HeaderName::from_static("etag"), HeaderName::from_static("content-range")];
-    Router::new()
+    let routes = Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(health::metrics))
         .merge(zarr::routes())
         .merge(delegated::routes())
         .merge(openapi::routes())
+        .merge(page::routes())
         .merge(hdf::routes())
         .fallback(unknown)
         .layer(DefaultBodyLimit::max(if app.config.writable { limits.body.max(WRITTEN) } else { limits.body }))
@@ -164,13 +167,32 @@ fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(App::clone(&app), identified))
         .layer(middleware::from_fn_with_state(App::clone(&app), observed))
         .layer(cors.expose_headers(exposed))
-        .with_state(app)
+        .with_state(app);
+    // The rewritten path must be there before it is matched.
+    Router::new().fallback_service(routes).layer(middleware::map_request(single_slash))
+}
+
+/// `//about` becomes `/about`: clients join an endpoint that ends with a slash and a path.
+async fn single_slash(mut request: Request) -> Request {
+    let uri = request.uri();
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let wanted = format!("/{}", path.trim_start_matches('/'));
+    if path.starts_with("//")
+        && let Ok(path) = wanted.parse::<PathAndQuery>()
+    {
+        let mut parts = uri.clone().into_parts();
+        parts.path_and_query = Some(path);
+        if let Ok(uri) = Uri::from_parts(parts) {
+            *request.uri_mut() = uri;
+        }
+    }
+    request
 }
 
 async fn unknown(uri: Uri) -> Answer<()> {
     let hint = match uri.path().strip_suffix('/') {
         Some(path) if !path.is_empty() => format!("without the slash at the end: {path}"),
-        _ => "see GET /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
+        _ => "see GET /view/, /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
     };
     Err(Failure::missing(format!("there is nothing at {}", uri.path()), hint))
 }

@@ -1,1 +1,1 @@
-"""The analyzer: codecs measured on samples of what is packed, and one chosen for a goal."""
+"""Codec analyzer: measures codecs on samples of the data and chooses one for a goal."""

@@ -1,4 +1,4 @@
-"""The codecs of an array in the making: measured on what is written first, looked at again as it grows."""
+"""Codec choice for a growing array: measured on the first write, checked again as the array grows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from icecore.layout import layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node
 
-#: how much more of the first shard must come before codecs chosen on part of it are chosen anew
+#: codecs chosen on a part of the first shard are chosen again when it has grown by this factor
 _MORE = 4
 
 
 class Adapting:
-    """Chooses for one array what its chunks are encoded with.
+    """Chooses the codecs of an array's chunks.
 
-    The choice is made on the first thing that is written, and made again while everything that is stored is
-    about to be written again anyway, as the first shard of a growing array is. An array that grows gets a
-    list (``icecore.choice``), of one codec at first: others join it where what comes later wants them.
+    The codecs are chosen on the first write. They are chosen again when a later write replaces everything
+    that is stored, as in the first shard of a growing array. A growing array gets an ``icecore.choice`` codec
+    whose list has one codec at first. Codecs that suit later data better are added to the list.
     """
 
     def __init__(self, node: Node, dtype: np.dtype[Any], goal: Goal, portable: bool, new: bool) -> None:
-        """``new``: nothing was written yet."""
+        """Set up the choice; ``new`` means that nothing has been written yet."""
         document = node.document
         self._kind = Kind(document["data_type"], dtype, document.get("fill_value"))
         self._chunk = node.grid[0] or ()
@@ -45,11 +45,11 @@ class Adapting:
 
     @classmethod
     def of(cls, node: Node, dtype: np.dtype[Any], stored: Callable[[], int]) -> Adapting | None:
-        """What an array asks for: codecs for its first data, or more of them in its list; None if nothing.
+        """Return the codec chooser of an array, or None if its attributes request none.
 
         Args:
-            stored: gives the bytes that it has already: others may have written them without a look at what
-                it asks for, and other codecs couldn't read them.
+            stored: returns the number of bytes that the array already stores. If there are any, another
+                writer encoded them with the present codecs, which must not change then.
         """
         wished = node.ours.get(layout.WISH) or {}
         goal = None if wished and stored() else goal_of(wished)
@@ -61,14 +61,14 @@ class Adapting:
         return None
 
     def regridded(self, node: Node) -> None:
-        """The array has other chunks now."""
+        """Adopt the new chunk shape of the array."""
         self._chunk = node.grid[0] or ()
         if self._watch is not None:
             self._look_from(node.codecs)
 
     def settled(self) -> None:
-        """From now on the codecs stay what they are, but for a list that may grow: something is stored that
-        the next write may leave as it is, unless nothing was written yet.
+        """Fix the codecs, because the next write may leave stored chunks unchanged. The list of an
+        ``icecore.choice`` codec may still grow. No effect if nothing has been written yet.
         """
         if self._decided != 0:
             self._decided = None
@@ -76,13 +76,14 @@ class Adapting:
     def before(
         self, shape: Sequence[int], read: Reader, whole: bool
     ) -> tuple[list[Codec], dict[str, Any]] | None:
-        """Other codecs for the array (none: as they are), and what to keep about them, where the box that is
-        about to be written asks for it.
+        """Return new codecs for the array and the record to keep about them, or None if the codecs stay.
+
+        With an empty list of codecs, only the record changes. Call this before each write.
 
         Args:
-            shape: of the box.
-            read: gives parts of it.
-            whole: whether it is all of the array.
+            shape: shape of the box to write.
+            read: returns the elements of a region of the box.
+            whole: whether the box covers the whole array.
         """
         nbytes = prod(shape) * zarr_dtypes.itemsize(self._kind.dtype)
         if self._decided == 0 or (self._decided and whole and nbytes >= _MORE * self._decided):
@@ -111,5 +112,5 @@ class Adapting:
 
 
 def wish(goal: Goal, portable: bool) -> dict[str, Any]:
-    """What an array keeps until its first data are there."""
+    """Return the attributes that request a codec choice on the array's first write."""
     return {layout.WISH: {"goal": goal.name, "bandwidth": goal.bandwidth, "portable": portable}}

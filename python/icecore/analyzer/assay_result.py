@@ -1,4 +1,4 @@
-"""What an assay gives back: plain values, from which tables, pictures and pages are made."""
+"""Results of an assay as plain values: input of the tables, figures and reports."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from icecore.sources.failure import Failure
 
 @dataclass(frozen=True)
 class ArrayAssay:
-    """One array: what each codec makes of it.
+    """Measurements of one array.
 
     Attributes:
-        path: in its source.
+        path: path of the array in its source.
         shape: elements along each axis.
         dtype: the data type in one word.
-        nbytes: of the whole array, decoded.
-        chunk: shape of the chunks that were measured: the array's own in a repository, else the planned ones;
-            parts of them where the array is short.
+        nbytes: size of the whole decoded array, in bytes.
+        chunk: shape of the measured chunks: the array's own in a repository, else the planned shape, clipped
+            to the array.
         chunks: number of chunks that were read.
         of: number of chunks of the array.
-        sampled: bytes of the array in them.
-        candidates: every codec with its figures, best ratio first.
-        choices: goal (``archive``, ``balanced``, ``speed``) → what it chooses; empty where nothing is stored.
-        seconds: that measuring took.
+        sampled: size of the array elements in the chunks that were read, in bytes.
+        candidates: all codecs with their measurements, best ratio first.
+        choices: goal (``archive``, ``balanced``, ``speed``) → chosen codecs; empty if no chunk would be
+            stored.
+        seconds: wall time of the measurement.
     """
 
     path: str
@@ -43,10 +44,10 @@ class ArrayAssay:
 
 @dataclass(frozen=True)
 class ProgramFigures:
-    """What a program that packs whole files makes of one.
+    """Measurements of a compression program on a whole file.
 
-    ``ratio`` is bytes before / after; ``pack`` and ``unpack`` are wall seconds of one run each, start of the
-    program included.
+    ``ratio`` is bytes before / bytes after. ``pack`` and ``unpack`` are the wall seconds of one run each,
+    including the start of the program.
     """
 
     program: str
@@ -58,9 +59,9 @@ class ProgramFigures:
 
 @dataclass(frozen=True)
 class FileAssay:
-    """A file without arrays: what the machine's programs make of it, best ratio first.
+    """Measurements of a file without arrays, one for each installed program, best ratio first.
 
-    ``nbytes`` is the file's length, ``measured`` how much of it was packed.
+    ``nbytes`` is the length of the file. ``measured`` is the number of bytes that were packed.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Assay:
     files: list[FileAssay] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    #: files of a folder that could not be read
+    #: files of a directory that could not be read
     failures: list[Failure] = field(default_factory=list)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""``codec="auto"``: measure a little of what is about to be written, and choose."""
+"""Codec choice for ``codec="auto"``: measures codecs on a sample of the data to be written."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from icecore.codecs import spec
 from icecore.repository import zarr_dtypes
 from icecore.sources.mapping.stored_chunks import Held
 
-#: below this (``KEPT`` under the other goals) an array gets the codecs of its type: there is nothing to save
+#: smallest array to measure, in bytes, for ``archive``; the other goals use ``KEPT``
 _TINY = 4 << 10
-#: bytes below which only a handful of codecs is tried, on chunks of so many bytes together (two at least)
+#: arrays below ``_SMALL`` bytes try few codecs, on a sample of at most ``_FEW`` bytes (at least two chunks)
 _SMALL, _FEW = 16 << 20, 384 << 10
-#: larger chunks than icecore plans are tried in parts
+#: largest part of a chunk, in bytes, that a quick measurement uses
 _PART = 2 << 20
-#: that `archive` may measure an array
+#: longest measurement of an array for ``archive``, in seconds
 ARCHIVE_SECONDS = 20.0
-#: bytes a second that a pack is taken to reach, and the part of its time that measuring may take
+#: assumed pack speed in bytes per second, and the fraction of the pack time that measuring may take
 _PACK_SPEED, _SHARE = 200e6, 0.15
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Codecs of a chunk; ``record`` is what the array's attributes keep; ``portable`` what was asked."""
+    """Codecs of a chunk, ``record`` for the array's attributes, and whether ``portable`` was requested."""
 
     codecs: list[spec.Codec]
     record: dict[str, Any] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Planned:
 
     @property
     def ratio(self) -> float:
-        """Raw bytes per stored byte, as measured; 1 where nothing was."""
+        """Raw bytes per stored byte as measured; 1 if nothing was measured."""
         ratio = self.record.get("ratio", 1.0)
         return float(ratio) if isinstance(ratio, int | float) else 1.0
 
@@ -50,22 +50,21 @@ def plan(
     alone: bool = False,
     held: Held | None = None,
 ) -> Planned:
-    """The codecs for an array, measured on chunks of it.
+    """Return codecs for an array, chosen by measurements on some of its chunks.
 
-    ``balanced`` spends about 15 % of the time that the pack of a large array will take, and on a small one
-    (below 16 MB) what a handful of codecs needs for two chunks of it, and the best of them for more: some
-    60 ms. ``speed`` spends as little on any array. ``archive`` takes as long as it takes: up to 20 s for a
-    large array.
+    ``balanced`` spends about 15 % of the expected pack time of a large array. On an array below 16 MB it
+    measures a few codecs on two chunks and confirms the best on more chunks, in about 60 ms. ``speed`` spends
+    as little on any array. ``archive`` spends up to 20 s on a large array.
 
     Args:
-        kind: of its elements.
-        shape: of the array.
-        chunk: of a chunk.
-        read: region → elements.
-        goal: what is wanted.
+        kind: data type and fill value of the elements.
+        shape: shape of the array.
+        chunk: shape of a chunk.
+        read: returns the elements of a region.
+        goal: goal of the choice.
         portable: only codecs of core Zarr v3.
-        alone: the array is one chunk, in no shard, and stays so.
-        held: the chunks that hold something, where others don't.
+        alone: whether the array is and stays a single chunk outside a shard.
+        held: chunks that the source stores, if it is sparse.
     """
     fallback = spec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
     nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
@@ -79,7 +78,7 @@ def plan(
 
 @dataclass(frozen=True)
 class Chosen:
-    """A goal's choice (None where nothing is stored), and what it was made on."""
+    """A goal's choice (None if no chunk would be stored), its measurement and the sample."""
 
     choice: Choice | None
     found: Measurement
@@ -96,10 +95,10 @@ def chosen(
     alone: bool = False,
     held: Held | None = None,
 ) -> Chosen:
-    """What :func:`plan` measures and chooses; an assay takes its choices from here too.
+    """Measure and choose as :func:`plan` does; an assay uses the same choices.
 
-    Where time counts, the best of a first measurement are measured once more in turn: choice and figures are
-    those of this last measurement.
+    For ``balanced`` and ``speed``, the best codecs of a first measurement are measured again in turn. The
+    choice and the figures come from this last measurement.
     """
     nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
     quick, archive = goal.name == "speed", goal.name == "archive"
@@ -128,7 +127,7 @@ def chosen(
 
 
 def _with_finals(first: Measurement, finals: Measurement) -> Measurement:
-    """The figures and choices of the last measurement, and those of what took part in the first alone."""
+    """Merge the last measurement with the candidates that only the first one measured."""
     seen = [candidate.codecs for candidate in finals.candidates if candidate.state != "failed"]
     others = [replace(c, chosen_for=()) for c in first.candidates if c.codecs not in seen]
     candidates = sorted([*finals.candidates, *others], key=lambda candidate: -candidate.ratio)
@@ -144,13 +143,13 @@ def chunks(
     archive: bool,
     held: Held | None,
 ) -> Sample:
-    """Whole chunks, as many as the goal is worth."""
+    """Read whole chunks, as many as the goal justifies."""
     most = min(max(nbytes // 32, 2 << 20), 16 << 20 if archive else 6 << 20)
     return take(kind, shape, chunk, read, (2 << 20) if archive else (1 << 19), most, held)
 
 
 def _record(chosen: Chosen) -> dict[str, Any]:
-    """The choice and the losers, as kept with the array."""
+    """Return the record of the choice and of the rejected codecs for the array's attributes."""
     choice, sample = chosen.choice, chosen.sample
     assert choice is not None
     goal = choice.goal
@@ -167,5 +166,5 @@ def _record(chosen: Chosen) -> dict[str, Any]:
 
 
 def _speed(value: float) -> float:
-    """MB/s in two digits or more."""
+    """Round MB/s to at least two digits."""
     return round(value) if value >= 10 else round(value, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: family → how the labels of its codecs begin; what none fits is of the last one
+#: family → prefixes of its codec labels; the last family takes all other labels
 _STARTS = {
     "predicted": ("predict",),
     "pco": ("pco",),
@@ -14,7 +14,7 @@ FAMILIES = tuple(_STARTS)
 
 
 def family(label: str) -> str:
-    """The family of the codec with this label."""
+    """Return the family of the codec with this label."""
     return next(
         (name for name, starts in _STARTS.items() if starts and label.startswith(starts)), FAMILIES[-1]
     )

@@ -1,4 +1,4 @@
-"""Looking again while an array grows or is packed: is what was chosen still right?"""
+"""Drift monitor: checks while an array grows or is packed whether its codecs still suit the data."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from icecore.codecs.spec import Codec
 from icecore.display import text
 from icecore.repository import zarr_dtypes
 
-#: the part of the time since it began that a watch may take
+#: largest fraction of the elapsed time that a watch may use
 _SHARE = 0.05
-#: what another codec must save of the cost, twice in a row
+#: fraction of the cost that another codec must save, and the number of consecutive times
 _WORTH, _IN_A_ROW = 0.05, 2
 _MOST_LISTS = 4
 _CHOICE = "icecore.choice"
@@ -26,8 +26,8 @@ _CHOICE = "icecore.choice"
 
 @dataclass(frozen=True)
 class Drift:
-    """Something better was found: ``codecs`` with it in their list (None where they have no list to grow),
-    and a note for the reader.
+    """A better codec was found. ``codecs`` is the extended ``icecore.choice``, or None if the array has no
+    list that can grow. ``note`` is a message for the user.
     """
 
     codecs: list[Codec] | None
@@ -35,12 +35,12 @@ class Drift:
 
 
 class Watch:
-    """Measures a chunk now and then (under ``speed`` a part of one) of what is about to be written, for one
-    array.
+    """Measures a chunk of the data to be written from time to time, for one array. The goal ``speed``
+    measures a part of a chunk.
 
-    Where the array's codecs are ``icecore.choice``, a codec that saves 5 % of the cost joins its list (of
-    four at most); chunks that were written before stay readable. Otherwise the drift is only noted. All of it
-    takes at most 5 % of the time since it began, in which the choice that it watches over counts too.
+    If the array's codec is ``icecore.choice``, a codec that saves 5 % of the cost is added to its list of at
+    most four. Chunks that were written before stay readable. Otherwise the drift is only reported in a note.
+    Measuring takes at most 5 % of the elapsed time; the time of the first choice counts too.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Watch:
         portable: bool = False,
         spent: float = 0.0,
     ) -> None:
-        """``spent``: seconds that the choice has just taken."""
+        """Start the watch; ``spent`` is the time that the first choice took, in seconds."""
         self._portable = portable
         self._kind, self._chunk, self._goal = kind, tuple(chunk), goal
         self._quick = goal.name == "speed"
@@ -63,9 +63,12 @@ class Watch:
         self._over = False
 
     def look(self, shape: Sequence[int], read: Reader, before: int) -> Drift | None:
-        """Measure one chunk of the box of ``shape`` that ``read`` gives.
+        """Measure one chunk of a box, and return the drift, if any.
 
-        ``before`` is how many bytes of the array were written already.
+        Args:
+            shape: shape of the box.
+            read: returns the elements of a region of the box.
+            before: number of bytes of the array that were written already.
         """
         began = time.perf_counter()
         if self._over or self._spent > _SHARE * (began - self._began):
@@ -110,7 +113,7 @@ class Watch:
         return Drift(self._codecs, f"{what}: {best.label} joined the list")
 
     def _one(self, shape: Sequence[int], read: Reader) -> Sample | None:
-        """A chunk of the box, not one of those at its edge where there are others."""
+        """Read one chunk of the box, preferably one that is not at the edge."""
         start = [
             int(self._random.integers(max(n // c, 1))) * c for n, c in zip(shape, self._chunk, strict=True)
         ]
@@ -128,12 +131,12 @@ class Watch:
 
 
 def is_choice(codecs: Sequence[Codec]) -> bool:
-    """Whether each chunk chooses between lists of codecs."""
+    """Return whether each chunk chooses between lists of codecs."""
     return [codec.get("name") for codec in codecs] == [_CHOICE]
 
 
 def choice(lists: Sequence[list[Codec]]) -> list[Codec]:
-    """Codecs that let each chunk take the best of ``lists``."""
+    """Return a codec with which each chunk uses the best of ``lists``."""
     return [{"name": _CHOICE, "configuration": {"choices": list(lists)}}]
 
 

@@ -1,4 +1,4 @@
-"""The compressors that a machine has as programs: what people do to whole files."""
+"""External compression programs installed on the machine, for comparison on whole files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from icecore import errors
 
 @dataclass(frozen=True)
 class Utility:
-    """A program that packs one file and prints it again.
+    """A program that compresses one file and decompresses it again.
 
-    ``pack`` and ``unpack`` are command lines in which ``{level}``, ``{source}`` and ``{packed}`` are filled
-    in; ``unpack`` writes the file to stdout, and so does ``pack`` unless ``makes_file``.
+    ``pack`` and ``unpack`` are command lines with the placeholders ``{level}``, ``{source}`` and
+    ``{packed}``. ``unpack`` writes the file to stdout, and so does ``pack`` unless ``makes_file``.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Utility:
 
     @property
     def present(self) -> bool:
-        """Is the program installed?"""
+        """Whether the program is installed."""
         return shutil.which(self.pack[0]) is not None and shutil.which(self.unpack[0]) is not None
 
 
@@ -90,31 +90,31 @@ UTILITIES = (
 
 
 def command(parts: tuple[str, ...], level: str, source: Path, packed: Path) -> list[str]:
-    """A utility's command line."""
+    """Return the command line of a program, with the placeholders filled in."""
     return [part.format(level=level, source=source, packed=packed) for part in parts]
 
 
 def pack(utility: Utility, level: str, source: Path, packed: Path) -> float:
-    """Pack ``source`` into ``packed``; wall seconds.
+    """Compress ``source`` into ``packed`` and return the wall seconds.
 
     Raises:
-        Error: ``io`` with what the program said, where it fails.
+        Error: ``io`` with the program's error output if the program fails.
     """
     packed.unlink(missing_ok=True)
     return _timed(command(utility.pack, level, source, packed), packed, utility.makes_file)
 
 
 def unpack(utility: Utility, packed: Path, target: Path) -> float:
-    """Unpack ``packed`` into ``target``; wall seconds.
+    """Decompress ``packed`` into ``target`` and return the wall seconds.
 
     Raises:
-        Error: ``io`` with what the program said, where it fails.
+        Error: ``io`` with the program's error output if the program fails.
     """
     return _timed(command(utility.unpack, "", packed, packed), target, False)
 
 
 def _timed(line: list[str], target: Path, makes_file: bool) -> float:
-    """Wall seconds of a program that makes the file ``target``, or prints it."""
+    """Run a program that creates ``target`` or prints its contents, and return the wall seconds."""
     began = time.perf_counter()
     with open(os.devnull if makes_file else target, "wb") as out:
         done = subprocess.run(line, stdout=out, stderr=subprocess.PIPE, check=False)

@@ -1,4 +1,4 @@
-"""From a small sample to the whole array: what is chosen, and a quick codec, run over many more chunks."""
+"""Extrapolation of ratios from a small sample to the whole array, with quick codecs on many more chunks."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from icecore.analyzer.measure import Choice, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, Reader, Sample, take
 from icecore.codecs import spec
 
-#: bytes that the quick codec runs over at most
+#: largest number of bytes on which the quick codec runs
 _WIDE = 48 << 20
-#: blocks that are measured whatever the time
+#: number of blocks that are measured regardless of the time
 _LEAST = 3
-#: bytes that are not too much for any codec
+#: number of bytes that even a slow codec encodes quickly
 _FEW = 1 << 19
-#: MB/s that a chain must encode to run over all of a short array
+#: encoding speed in MB/s that a chain needs to run over a whole short array
 _QUICK = 15
 
 
 class Spread:
-    """Many chunks of an array, and what the type's default codec makes of them.
+    """Many chunks of an array, and the ratio of the type's default codec on them.
 
-    Chunks differ (land and sea, noise and calm), and mostly for all codecs alike: a ratio on few of them is
-    multiplied by what the default codec reaches on all of these over what it reaches on those few.
+    Chunks differ (land and sea, noise and calm), mostly in the same way for all codecs. A ratio that was
+    measured on few chunks is multiplied by the default codec's ratio on all chunks, divided by its ratio on
+    those few.
     """
 
     def __init__(self, kind: Kind, shape: Sequence[int], chunk: Sequence[int], read: Reader) -> None:
@@ -37,12 +38,12 @@ class Spread:
         self._all = self._default(self._wide)
 
     def widened(self, sample: Sample, found: Measurement, seconds: float) -> Measurement:
-        """The measurement with ratios as they are to be expected of the whole array.
+        """Return the measurement with the ratios expected for the whole array.
 
         Args:
-            sample: that was measured; choices that were made on another one have no ``blocks``.
-            found: on it, or on its first blocks where time was short.
-            seconds: of wall time that the choices may run over the wider sample, about.
+            sample: measured sample; choices made on another sample have ``blocks`` 0.
+            found: measurement of the sample, or of its first blocks if time was short.
+            seconds: approximate wall time for running the choices on the wider sample.
         """
         if not self._all or not found.choices:
             return found
@@ -51,7 +52,7 @@ class Spread:
         part = _first(sample, blocks)
         default = self._default(part)
         choices = dict(found.choices)
-        # The quick ones first: what they leave of the time is for the slow ones.
+        # Quick codecs run first; the time that they save is left for the slow ones.
         goals = sorted(choices, key=lambda goal: -choices[goal].write)
         for done, goal in enumerate(goals):
             share = max(end - time.perf_counter(), 0.0) / (len(goals) - done)
@@ -62,10 +63,10 @@ class Spread:
     def _wider(
         self, choice: Choice, found: Measurement, sample: Sample, part: Sample, seconds: float
     ) -> Choice:
-        """A choice with the ratio that is to be expected of it."""
+        """Return a choice with its expected ratio."""
         whole = sample.chunks == sample.of == self._wide.chunks
         if choice.blocks and whole and len(part.blocks) == len(sample.blocks):
-            return choice  # it has seen everything
+            return choice  # it was measured on the whole array
         seen = _first(sample, choice.blocks)
         rest = self._behind(seen)
         if choice.blocks and self._too_slow(choice, rest, seconds):
@@ -73,7 +74,7 @@ class Spread:
         return self._chosen(choice, seen, rest, seconds)
 
     def _behind(self, seen: Sample) -> Sample:
-        """The blocks of the wide sample behind those that were seen; all where it doesn't begin with them."""
+        """Return the wide sample without the blocks in ``seen``; all of it if it does not start with them."""
         wide, count = self._wide, len(seen.blocks)
         if not all(map(_same, seen.blocks, wide.blocks)) or count >= len(wide.blocks):
             return wide
@@ -82,13 +83,15 @@ class Spread:
         return Sample(wide.blocks[count:], wide.raw[count:], empty, chunks, wide.of)
 
     def _too_slow(self, choice: Choice, rest: Sample, seconds: float) -> bool:
-        """Whether whole chunks are too much for a choice that has figures already."""
+        """Whether a measured choice is too slow for whole chunks in the time left."""
         nbytes = sum(rest.raw[:_LEAST])
         return nbytes > _FEW and nbytes / 1e6 > choice.write * seconds
 
     def _relative(self, found: Measurement, part: Sample) -> float:
-        """What a chain that is too slow for more chunks gains on them: as much as the shortest of those that
-        are quick enough, which suits the numbers better than the default. Else what the default gains.
+        """Return the factor by which the ratio of a slow chain changes on the wide sample.
+
+        The factor is that of the quick chain with the best ratio, which suits the data better than the
+        default codec. The default codec is used if no chain is quick enough.
         """
         quick = [c for c in found.candidates if c.state == "measured" and c.write >= _QUICK and c.codecs]
         best = max(quick, key=lambda candidate: candidate.ratio, default=None)
@@ -97,7 +100,7 @@ class Spread:
         return ratios[0] / ratios[1] if all(ratios) else 1.0
 
     def _chosen(self, choice: Choice, seen: Sample, rest: Sample, seconds: float) -> Choice:
-        """With its ratio on ``rest``, and on the blocks that were ``seen`` if it is after them."""
+        """Return the choice with its ratio on ``rest``; combined with ``seen`` if ``rest`` follows it."""
         only = [{"label": choice.label, "codecs": choice.codecs}]
         again = measure(self._kind, rest, [choice.goal], only=only, seconds=seconds).choices
         if choice.goal.name not in again:
@@ -120,15 +123,17 @@ class Spread:
         return self._ratio(part, self._codecs)
 
     def _ratio(self, part: Sample, codecs: list[spec.Codec]) -> float:
-        """A chain's ratio; 0 where nothing is stored."""
+        """Return the ratio of a chain; 0 if no chunk would be stored."""
         only = [{"label": "only", "codecs": codecs}]
         choice = measure(self._kind, part, [Goal("archive")], only=only).choices.get("archive")
         return choice.ratio if choice is not None else 0.0
 
 
 def _scaled(ratio: float, part: float, whole: float) -> float:
-    """A ratio on a part, where the default codec's is ``part`` there and ``whole`` on more. What compresses
-    less than it also gains less: what is stored as it is gains nothing.
+    """Scale a ratio that was measured on a part of the array.
+
+    ``part`` and ``whole`` are the default codec's ratios on the part and on more chunks. A codec with a lower
+    ratio than the default also gains less, and uncompressed data gains nothing.
     """
     if part <= 0:
         return ratio
@@ -142,7 +147,7 @@ def _same(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _first(sample: Sample, blocks: int) -> Sample:
-    """The first blocks, with their share of the empty chunks."""
+    """Return the first blocks with their share of the empty chunks."""
     share = blocks / max(len(sample.blocks), 1)
     empty, chunks = round(sample.empty * share), round(sample.chunks * share)
     return Sample(sample.blocks[:blocks], sample.raw[:blocks], empty, chunks, sample.of)

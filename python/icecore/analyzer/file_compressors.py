@@ -1,4 +1,4 @@
-"""A file that holds no arrays: what the machine's compressors make of it as a whole."""
+"""Measurement of a file without arrays: each installed compression program packs it as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icecore import errors
 from icecore.analyzer import external_compressors
 from icecore.analyzer.assay_result import FileAssay, ProgramFigures
 
-#: of a longer file only so much is packed, from its middle: the slowest programs take a second a megabyte
+#: largest number of bytes to pack, from the middle of the file; the slowest programs need a second per MB
 _MOST = 16 << 20
 
 
@@ -18,7 +18,7 @@ def assay(file: Path, progress: Callable[[str, int, int], None] | None = None) -
     """Pack a file with every program at each of its levels, and unpack it again.
 
     Raises:
-        Error: ``io`` where a program fails, or does not give the file back.
+        Error: ``io`` if a program fails or does not reproduce the file.
     """
     size = file.stat().st_size
     with tempfile.TemporaryDirectory(prefix="icecore-assay-") as temporary:
@@ -44,7 +44,7 @@ def _middle(file: Path, size: int, work: Path) -> Path:
 
 
 def _program(utility: external_compressors.Utility, level: str, source: Path, work: Path) -> ProgramFigures:
-    # Named after the program: some add their own suffix to a name that has none.
+    # Some programs add their own suffix to a name without one, so the name gets the program's name as suffix.
     packed = work / f"{source.name}.{utility.name}"
     pack = external_compressors.pack(utility, level, source, packed)
     again = work / "again"

@@ -1,4 +1,4 @@
-"""An assay as one HTML page: drawn in SVG, nothing fetched, readable on light and dark ground."""
+"""HTML report of an assay: one page with inline SVG, no downloads, light and dark colours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ td, th { padding: .15em .9em .15em 0; text-align: left; border-bottom: 1px solid
 
 
 def html(assay: Assay) -> str:
-    """The whole page."""
+    """Return the whole page."""
     body = [_array(array) for array in assay.arrays] + [_file(file) for file in assay.files]
     notes = "".join(f"<li>{escape(note)}</li>" for note in assay.notes)
     name = escape(assay.source)
@@ -87,7 +87,7 @@ def _point(candidate: Candidate, speed: float) -> Point:
 
 
 def _key() -> str:
-    """What the colours mean."""
+    """Return the legend of the colours."""
     named = zip(FAMILIES, COLORS, strict=True)
     spans = "".join(
         f"<span><i style='background: {color}'></i>{escape(name)}</span>" for name, color in named

@@ -1,4 +1,4 @@
-"""Codecs measured on a sample, and the choice for each goal: figures as plain values."""
+"""Codec measurements on a sample, and the choice for each goal, as plain values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from icecore.codecs.spec import Codec
 from icecore.display import text
 
 GOALS = ("archive", "balanced", "speed")
-#: of codecs, the cheapest first
+#: cost classes of codecs, the cheapest first
 CLASSES = ("fast", "usual", "slow")
-#: bytes a second that ``balanced`` assumes between the store and the reader
+#: bandwidth between store and reader that ``balanced`` assumes, in bytes per second
 BANDWIDTH = 200e6
-#: bytes of a chunk's entry in a shard's index
+#: size of a chunk's entry in the index of a shard, in bytes
 _ENTRY = 16
-#: bytes of an array from which on figures are kept with it: below, they would be a good part of what is
-#: stored, and measuring costs more than it saves
+#: smallest array, in bytes, whose figures are kept in its attributes; for smaller ones the figures would take
+#: a large part of the stored bytes, and measuring would cost more than it saves
 KEPT = 64 << 10
-#: up to so many bytes a chunk that is all of its array does without a checksum of its own: up to twice as
-#: many it lies in its reference, in a file that the repository checks as a whole
+#: largest encoded chunk, in bytes, that needs no checksum of its own if it is the whole array; chunks of up
+#: to twice this size are stored inline in the manifest, which the repository checks as a whole
 _BARE = 256
 _CHECKSUM, _CHECKSUM_BYTES = "crc32c", 4
 _CHOICE = "icecore.choice"
@@ -33,16 +33,19 @@ _CHOICE = "icecore.choice"
 
 @dataclass(frozen=True)
 class Goal:
-    """What is wanted of the stored bytes.
+    """Goal of the codec choice.
 
-    ``archive``: the least of them. ``speed``: the least among the fast codecs that a core decodes at
-    2.5 GB/s or more and encodes at 200 MB/s; below either half the speed must save a fifth of the bytes.
-    ``balanced``: the least time to data, bytes / ``bandwidth`` (bytes a second) + decoding time + a hundredth
-    of the encoding time of one core (a write is taken to be good for a hundred reads); below 20 MB/s half the
-    speed of writing must save a fifth of that. Costs within 5 % of the least (``speed``: 3 %) are equal,
-    because times vary with what else the machine does: the least bytes of those win (``speed``: among those
-    that are written within 15 % of the fastest), then the faster cost class, then the name. ``speed`` takes
-    nothing that reads more slowly than the choice of ``balanced``, which is one of its candidates.
+    - ``archive``: fewest stored bytes.
+    - ``speed``: fewest bytes among the fast codecs that one core decodes at 2.5 GB/s or more and encodes at
+      200 MB/s or more. Below either limit, half the speed must save a fifth of the bytes. The choice of
+      ``balanced`` is a candidate too, and codecs that read more slowly than it are excluded.
+    - ``balanced``: least time to data, which is bytes / ``bandwidth`` (bytes per second) + decoding time + a
+      hundredth of the encoding time of one core (a hundred reads per write are assumed). Below 20 MB/s, half
+      the encoding speed must save a fifth of that time.
+
+    Costs within 5 % of the least (``speed``: 3 %) count as equal, because times vary with the load of the
+    machine. Ties go to the fewest bytes (``speed``: among the codecs that encode within 15 % of the fastest),
+    then to the faster cost class, then to the name.
     """
 
     name: str = "balanced"
@@ -50,10 +53,10 @@ class Goal:
 
     @classmethod
     def of(cls, name: str = "balanced", bandwidth: str | float | None = None) -> Goal:
-        """A goal by name, with a bandwidth such as ``"200MB/s"``.
+        """Return a goal by its name, with a bandwidth such as ``"200MB/s"``.
 
         Raises:
-            Error: ``invalid`` for another name, or no speed.
+            Error: ``invalid`` for an unknown goal or an invalid bandwidth.
         """
         if name not in GOALS:
             raise errors.make("invalid", f"goal {name!r} is not valid", " or ".join(GOALS))
@@ -73,28 +76,28 @@ class Goal:
 
     @property
     def native(self) -> str | float:
-        """The engine's name for it."""
+        """The goal as the engine expects it: its name, or the bandwidth for ``balanced``."""
         return self.bandwidth if self.name == "balanced" else self.name
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A codec chain and what was measured of it.
+    """A codec chain and its measurements.
 
     Attributes:
-        label: its short name.
-        codecs: the Zarr v3 ``codecs`` list of a chunk; empty for a peer that is only measured.
-        state: ``measured``; ``pruned`` (measured on some blocks, then left out as hopeless); ``failed``
-            (refused a block,
-            or did not give it back bit for bit); ``measured only`` (icecore can't store it).
-        why: of a failure.
+        label: short name of the chain.
+        codecs: Zarr v3 ``codecs`` list of a chunk; empty for a peer codec that is only measured.
+        state: ``measured``; ``pruned`` (stopped early after some blocks because it could not win); ``failed``
+            (rejected a block or did not reproduce it bit for bit); ``measured only`` (icecore can't store
+            it).
+        why: reason of a failure.
         ratio: raw bytes / stored bytes, as predicted for the whole array.
-        write: MB (10⁶ bytes) of raw data encoded a second, CPU time of one core.
-        read: the same for decoding.
-        blocks: number of blocks it was measured on.
-        frontier: whether no other is better in both ratio and read speed.
-        chosen_for: goals that choose it.
-        cost_class: ``fast``, ``usual`` or ``slow``: by the kind of its codecs.
+        write: encoding speed in MB (10⁶ bytes) of raw data per second of CPU time of one core.
+        read: decoding speed in the same unit.
+        blocks: number of blocks on which it was measured.
+        frontier: whether no other candidate is better in both ratio and read speed.
+        chosen_for: names of the goals that choose it.
+        cost_class: ``fast``, ``usual`` or ``slow``, by the kind of its codecs.
     """
 
     label: str
@@ -112,9 +115,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The codecs that a goal chooses: one chain, or ``icecore.choice`` of several. Figures as for a
-    candidate; ``cost`` is what the goal weighs, for a byte of data; ``finalists``: what it is and what costs
-    nearly as much, as :func:`measure` takes them, so that :func:`confirmed` can measure them in turn.
+    """The codecs that a goal chooses: one chain, or ``icecore.choice`` of several.
+
+    Figures are as in :class:`Candidate`. ``cost`` is the goal's cost per byte of data. ``finalists`` are the
+    choice and the chains of nearly the same cost, in the form that :func:`measure` accepts, so that
+    :func:`confirmed` can measure them in turn.
     """
 
     goal: Goal
@@ -130,8 +135,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Measurement:
-    """All candidates, best ratio first, and the choice for each goal (by name); none where nothing is
-    stored.
+    """All candidates, best ratio first, and the choice for each goal name. There are no choices if no chunk
+    would be stored.
     """
 
     candidates: list[Candidate] = field(default_factory=list)
@@ -154,25 +159,25 @@ def measure(
     threads: int | None = None,
     alone: bool = False,
 ) -> Measurement:
-    """Measure codecs on a sample, on all cores; each figure is CPU time of one thread.
+    """Measure codecs on a sample, on all cores. Each figure is the CPU time of one thread.
 
     Args:
-        kind: of the elements.
-        sample: the blocks.
-        goals: what to choose for.
-        effort: ``short`` (a handful), ``fast`` (those that decode near memory speed), ``usual`` (none that
-            encodes at a few MB/s) or ``full``.
+        kind: data type and fill value of the elements.
+        sample: blocks to measure.
+        goals: goals for which to choose codecs.
+        effort: ``short`` (a few codecs), ``fast`` (codecs that decode near memory speed), ``usual`` (all but
+            those that encode at a few MB/s) or ``full``.
         portable: only codecs of core Zarr v3.
-        adaptive: allow ``icecore.choice`` where the blocks disagree.
-        seconds: begin no further block after this time (three at least are measured).
-        report: leave out only slow candidates early, so that the others have figures from every block.
-        only: measure these ({label, codecs, class}) instead.
-        in_turn: measure these round after round by themselves, and keep the medians.
-        bases: numbers of those of them between which ``balanced`` would choose: what reads more slowly than
-            that choice is left out.
-        threads: measured side by side; by default one per core, two at most, so that memory isn't what is
-            measured.
-        alone: the sample is all of an array that is one chunk, in no shard, and stays so.
+        adaptive: allow ``icecore.choice`` if different codecs win on different blocks.
+        seconds: start no further block after this wall time; at least three blocks are measured.
+        report: stop only slow candidates early, so that the others have figures from every block.
+        only: measure these chains ({label, codecs, class}) instead of the built-in candidates.
+        in_turn: measure the chains of ``only`` one at a time in several rounds, and keep the medians.
+        bases: indices into ``only`` of the chains among which ``balanced`` would choose; chains that read
+            more slowly than that choice are excluded.
+        threads: number of threads that measure in parallel; default one per core, at most two, so that memory
+            bandwidth does not limit the speed.
+        alone: whether the sample is a whole array that is and stays a single chunk outside a shard.
     """
     from icecore import _icecore
 
@@ -184,7 +189,7 @@ def measure(
         "portable": portable,
         "adaptive": adaptive
         and not portable
-        and kind.dtype.kind not in "OT",  # the list is of fixed-size chunks
+        and kind.dtype.kind not in "OT",  # icecore.choice supports fixed-size elements only
         "seconds": seconds,
         "report": report,
         "threads": threads,
@@ -203,18 +208,18 @@ def measure(
 def confirmed(
     kind: Kind, sample: Sample, choice: Choice, seconds: float, base: Choice | None = None
 ) -> Measurement:
-    """The choice made again among its finalists, measured in turn and alone on all blocks of the sample.
+    """Choose again among the finalists of a choice, measured one at a time on all blocks of the sample.
 
     Args:
-        kind: of the elements.
-        sample: the blocks.
-        choice: of a first measurement.
-        seconds: begin no further round after this time.
-        base: the choice of ``balanced``, for ``speed``: its finalists are candidates too.
+        kind: data type and fill value of the elements.
+        sample: blocks to measure.
+        choice: choice of a first measurement.
+        seconds: start no further round after this wall time.
+        base: choice of ``balanced``, if the goal is ``speed``; its finalists are candidates too.
     """
     own = list(choice.finalists)
     codecs = [item["codecs"] for item in own]
-    # What balanced chooses is fast enough for speed, whatever its class.
+    # The choice of balanced is fast enough for speed, whatever its cost class.
     bases = [{**item, "class": "fast"} for item in base.finalists] if base is not None else []
     only = [*own, *(item for item in bases if item["codecs"] not in codecs)]
     places = [i for i, item in enumerate(only) if item["codecs"] in [b["codecs"] for b in bases]]
@@ -224,8 +229,9 @@ def confirmed(
 
 
 def _bare(choice: Choice, sample: Sample) -> Choice:
-    """The choice without its checksum, where the chunk will lie in its reference; :func:`is_bare` knows it
-    again by its record.
+    """Return the choice without its checksum if the chunk will be stored inline in its reference.
+
+    :func:`is_bare` recognizes such a choice by its record.
     """
     stored = sum(sample.raw) / choice.ratio
     wanted = choice.goal.name == "archive" and stored <= _BARE and sum(sample.raw) >= KEPT
@@ -236,13 +242,13 @@ def _bare(choice: Choice, sample: Sample) -> Choice:
 
 
 def is_bare(codecs: Sequence[Codec], record: object) -> bool:
-    """Is what an array is stored with a choice without a checksum?"""
+    """Return whether an array's codecs are a choice without a checksum."""
     chosen = isinstance(record, Mapping) and record.get("goal") == "archive"
     return chosen and len(codecs) > 0 and codecs[-1].get("name") not in (_CHECKSUM, _CHOICE)
 
 
 def checked(codecs: Sequence[Codec]) -> list[Codec]:
-    """The codecs with a checksum at the end."""
+    """Return the codecs with a checksum appended."""
     return [*codecs, {"name": _CHECKSUM}]
 
 
@@ -269,7 +275,7 @@ def _choices(
 
 
 def _finalists(found: dict[str, Any], item: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """A choice and its rivals, as :func:`measure` takes them."""
+    """Return a choice and its rivals in the form that :func:`measure` accepts."""
     classes = [found["measured"][i]["class"] for i in item["picks"]]
     own = {"label": item["label"], "codecs": item["codecs"], "class": max(classes, key=CLASSES.index)}
     rivals = [{k: found["measured"][i][k] for k in ("label", "codecs", "class")} for i in item["rivals"]]
@@ -287,7 +293,8 @@ def _candidates(
         blocks, stored = len(m["stored"]), sum(m["stored"])
         ratio = _ratio(sample, stored, blocks, entry)
         if 0 < blocks < most:
-            # What it would reach on all blocks, had it kept its place beside the one that was nearest to it.
+            # Extrapolate to all blocks with the fully measured candidate whose size on these blocks is
+            # nearest.
             began = [sum(whole["stored"][:blocks]) for whole in wholes]
             near = min(range(len(wholes)), key=lambda i: abs(log(began[i] / stored)))
             ratio = _ratio(sample, sum(wholes[near]["stored"]), most, entry) * began[near] / stored
@@ -313,12 +320,14 @@ def _candidates(
 
 
 def _ratio(sample: Sample, stored: int, blocks: int, entry: int) -> float:
-    """Raw bytes / stored bytes, empty chunks and the shard's index (``entry`` bytes a chunk) counted;
-    ``stored`` is of the first blocks.
+    """Return raw bytes / stored bytes, including empty chunks and the shard's index (``entry`` bytes a
+    chunk).
+
+    ``stored`` is the size of the first ``blocks`` blocks.
     """
     if not blocks:
         return 0.0
-    # Empty chunks take part in proportion to the measured share of the blocks that were read.
+    # Empty chunks count in proportion to the measured share of the blocks.
     share = blocks / len(sample.blocks)
     raw = sum(sample.raw[:blocks]) + sample.empty * share
     return raw / (stored + entry * sample.chunks * share)

@@ -1,4 +1,4 @@
-"""Codecs that icecore can't store but that others use: measured, never chosen."""
+"""Peer codecs: codecs of other tools that icecore can't store; they are measured but never chosen."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 from icecore.analyzer.measure import Candidate
 from icecore.analyzer.sample import Sample
 
-#: label → module and the arguments of its ``compress``
+#: label → module, and the arguments of its ``compress`` function
 PEERS: dict[str, tuple[str, dict[str, Any]]] = {
     "brotli-5": ("brotli", {"quality": 5}),
     "brotli-9": ("brotli", {"quality": 9}),
 }
-#: blocks that a peer is measured on: it isn't chosen, and Python's clock needs no more
+#: number of blocks for a peer; few are enough, because a peer is never chosen
 _BLOCKS = 3
 
 
 def measure(sample: Sample) -> list[Candidate]:
-    """The peers whose modules this Python has, on the first blocks of a sample of fixed-size elements."""
+    """Measure the installed peer codecs on the first blocks of a sample of fixed-size elements."""
     blocks = [block.tobytes() for block in sample.blocks[:_BLOCKS] if block.dtype.kind not in "OT"]
     if not blocks:
         return []
@@ -35,7 +35,7 @@ def measure(sample: Sample) -> list[Candidate]:
 
 
 def notes() -> list[str]:
-    """Which peers are missing here."""
+    """Return notes about peer codecs that are not installed."""
     absent = []
     for name in sorted({module for module, _ in PEERS.values()}):
         try:

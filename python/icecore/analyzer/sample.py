@@ -1,4 +1,4 @@
-"""Whole chunks of an array, spread over it: what codecs are measured on."""
+"""Sample of whole chunks, spread over the array, on which codecs are measured."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from icecore.repository import zarr_dtypes
 from icecore.sources.mapping.stored_chunks import Held
 
 Reader = Callable[[tuple[slice, ...]], np.ndarray]
-#: bytes of a part of a chunk that is measured quickly
+#: size of the part of a chunk for a quick measurement, in bytes
 PIECE = 128 << 10
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What an array's elements are: Zarr v3 ``data_type``, NumPy dtype, Zarr v3 ``fill_value``."""
+    """Element type of an array: Zarr v3 ``data_type``, NumPy dtype, Zarr v3 ``fill_value``."""
 
     data_type: Any
     dtype: np.dtype[Any]
@@ -29,13 +29,13 @@ class Kind:
 
 @dataclass
 class Sample:
-    """Chunks as they would be encoded.
+    """Chunks in the form in which they are encoded.
 
     Attributes:
-        blocks: whole chunks, in the order of measuring; those at the array's edge are padded with the fill
+        blocks: whole chunks in the order of measurement; chunks at the array's edge are padded with the fill
             value.
-        raw: bytes of the array in each of them.
-        empty: bytes of the array in chunks that hold nothing but the fill value: they aren't stored.
+        raw: number of bytes of the array in each block.
+        empty: number of bytes of the array in chunks that contain only the fill value; these are not stored.
         chunks: number of chunks that were read.
         of: number of chunks of the array.
     """
@@ -63,17 +63,17 @@ def take(
 ) -> Sample:
     """Read a sample of chunks that represents the array.
 
-    The first, the last, and others from all over, evenly along each axis; at least 8 or one in a hundred, all
-    where they fit into ``whole`` bytes, not more than fit into ``most`` bytes (but two).
+    The sample has the first chunk, the last, and others evenly along each axis: at least 8 or 1 % of them.
+    It has all chunks if they fit into ``whole`` bytes, and at most ``most`` bytes (but at least two chunks).
 
     Args:
-        kind: of the elements.
-        shape: of the array.
-        chunk: of a chunk.
-        read: region → elements.
-        whole: bytes up to which an array is taken as a whole.
-        most: bytes to read at most.
-        held: the chunks of the source that hold something, where others don't; the others are left out.
+        kind: data type and fill value of the elements.
+        shape: shape of the array.
+        chunk: shape of a chunk.
+        read: returns the elements of a region.
+        whole: largest array, in bytes, that is read completely.
+        most: largest number of bytes to read.
+        held: chunks that the source stores, if it is sparse; the others are left out.
     """
     from icecore import _icecore
 
@@ -99,7 +99,7 @@ def take(
 
 
 def within(chunk: Sequence[int], itemsize: int, most: int) -> tuple[int, ...]:
-    """A box inside a chunk of about ``most`` bytes, which is measured sooner: its longest axes are halved."""
+    """Return the shape of a part of a chunk of about ``most`` bytes; the longest axes are halved."""
     part = list(chunk)
     while part and prod(part) * itemsize > most and max(part) > 1:
         axis = part.index(max(part))
@@ -108,7 +108,7 @@ def within(chunk: Sequence[int], itemsize: int, most: int) -> tuple[int, ...]:
 
 
 def _fill(kind: Kind) -> np.ndarray:
-    """The fill value as an array of one element."""
+    """Return the fill value as an array of one element."""
     from icecore import _icecore
 
     raw = _icecore.fill_element(json.dumps(kind.data_type), json.dumps(kind.fill_value))
@@ -129,7 +129,7 @@ def _padded(data: np.ndarray, chunk: tuple[int, ...], fill: np.ndarray) -> np.nd
 
 
 def _is_fill(block: np.ndarray, fill: np.ndarray) -> bool:
-    """Whether every element is the fill value, bit for bit."""
+    """Return whether every element equals the fill value bit for bit."""
     if block.dtype.kind in "OT":
         return bool((block == fill[0]).all())
     if block.size and block.flat[0].tobytes() != fill.tobytes():

@@ -1,4 +1,4 @@
-"""An assay as a PNG: ratio against speed, as the studies draw it."""
+"""PNG figure of an assay: ratio against speed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from icecore.display.scatter import Point
 if TYPE_CHECKING:
     from icecore.analyzer.assay_result import ArrayAssay, Assay, FileAssay
 
-#: arrays that one picture has room for
+#: largest number of arrays in a figure
 _MOST = 6
-#: what an axis says, and the points
+#: label of the x axis, and the points
 Panel = tuple[str, list[Point]]
 
 
 def draw(assay: Assay, path: str) -> None:
-    """A row for each array, reading to the left and writing to the right.
+    """Draw a row of plots for each array: read speed on the left, write speed on the right.
 
     Raises:
-        Error: ``unsupported`` without matplotlib.
+        Error: ``unsupported`` if matplotlib is not installed.
     """
     rows = [(f"{array.path} ({array.dtype})", _array(array)) for array in assay.arrays[:_MOST]]
     rows += [(file.name, _file(file)) for file in assay.files]

@@ -1,4 +1,4 @@
-"""Ratio against speed in SVG: what counts is named, the rest when the pointer is over it."""
+"""SVG plot of ratio against speed; points on the frontier are labelled, the others have a hover text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from icecore.analyzer.codec_families import FAMILIES
 from icecore.display import label_placement, text
 from icecore.display.scatter import Point, beaten, named_ones
 
-#: of the families, readable on light and dark ground
+#: colours of the codec families, readable on light and dark backgrounds
 COLORS = ("#3b82c4", "#3f9f4f", "#e08a1e", "#9a6fd0", "#8a8a8a")
 STYLE = """
 svg { width: 48%; min-width: 30em; height: auto } svg text { font-size: 11px; fill: var(--ink) }
@@ -19,13 +19,13 @@ svg .edge { stroke: var(--dim); fill: none; opacity: .5 } svg .to { stroke: var(
 svg circle { opacity: .85 } svg circle.ring { fill: none; stroke: var(--chosen); stroke-width: 2; opacity: 1 }
 """
 _WIDTH, _HEIGHT, _EDGE = 560, 360, 46
-#: of a letter, about, and of a line
+#: approximate width of a letter and height of a line, in pixels
 _LETTER, _LINE = 5.6, 12.0
 Place = Callable[[float, float], tuple[float, float]]
 
 
 def plot(label: str, points: Sequence[Point]) -> str:
-    """Points (x is a speed in MB/s, on a logarithmic axis, y the ratio) and those joined that none beats."""
+    """Plot the points and connect those on the frontier. x is MB/s on a logarithmic axis, y is the ratio."""
     points = [point for point in points if point.x > 0]
     if not points:
         return ""
@@ -47,7 +47,7 @@ def plot(label: str, points: Sequence[Point]) -> str:
 
 
 def _steps(low: float, high: float) -> list[float]:
-    """Four to nine round numbers, the first not above ``low``, the last not below ``high``."""
+    """Return four to nine round numbers; the first is not above ``low``, the last not below ``high``."""
     span = max(high - low, 1e-3 * high, 1e-9)
     unit = 10.0 ** floor(log10(span / 4))
     step = unit * next(factor for factor in (1, 2, 5, 10) if span / (factor * unit) <= 7)

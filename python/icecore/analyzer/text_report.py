@@ -1,4 +1,4 @@
-"""An assay as text and as rows."""
+"""Text tables and flat rows of an assay."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from icecore.analyzer.assay_result import ArrayAssay, Assay, FileAssay
 
 HEADS = ("codec", "ratio", "write MB/s", "read MB/s", "frontier", "chosen for")
-#: the same for a terminal
+#: column heads for a terminal
 _NARROW = ("codec", "ratio", "write", "read", "*", "chosen for")
 PROGRAM_HEADS = ("program", "bytes", "ratio", "pack s", "unpack s")
 
 
 def as_text(assay: Assay) -> str:
-    """The tables that the command prints."""
+    """Return the tables that the command prints."""
     parts = [_array(array) for array in assay.arrays] + [_file(file) for file in assay.files]
     return "\n\n".join([*parts, "\n".join(f"note: {note}" for note in assay.notes)]).strip()
 
 
 def title(array: ArrayAssay) -> str:
-    """What was measured, in a line."""
+    """Return one line that names the array and what was measured."""
     chunk = f" of shape {array.chunk}" if array.chunk else ""
     return (
         f"{array.path}: {array.dtype} {array.shape}, {text.size(array.nbytes)}; "
@@ -32,14 +32,14 @@ def title(array: ArrayAssay) -> str:
 
 
 def shown(array: ArrayAssay) -> list[Candidate]:
-    """The candidates that have figures."""
+    """Return the candidates that have measurements."""
     return [c for c in array.candidates if c.blocks and c.state != "failed"]
 
 
 def cells(candidate: Candidate) -> tuple[str, ...]:
-    """A row under ``HEADS``."""
+    """Return a table row with the columns of ``HEADS``."""
     label = candidate.label + (" (measured only)" if candidate.state == "measured only" else "")
-    # What went out early wasn't measured on all blocks: its ratio is what it would be, had it kept its place.
+    # A pruned candidate was not measured on all blocks; its ratio is extrapolated.
     about = "~" if candidate.state == "pruned" else ""
     return (
         label,
@@ -52,24 +52,24 @@ def cells(candidate: Candidate) -> tuple[str, ...]:
 
 
 def choice(found: Choice) -> str:
-    """A goal's choice in a line, without the goal."""
+    """Return a line about a goal's choice, without the goal."""
     codecs = found.label if " | " not in found.label else f"{found.label} (each chunk takes the shortest)"
     return f"{codecs}: ratio {found.ratio:.3f}, writes {speed(found.write)}, reads {speed(found.read)} MB/s"
 
 
 def speed(value: float) -> str:
-    """MB/s in two digits or more."""
+    """Format MB/s with at least two digits."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def goal(found: Choice) -> str:
-    """The goal's name, with its bandwidth where it has one."""
+    """Return the goal's name, with the bandwidth for ``balanced``."""
     wanted = found.goal
     return f"{wanted.name} at {text.size(wanted.bandwidth)}/s" if wanted.name == "balanced" else wanted.name
 
 
 def asides(array: ArrayAssay) -> list[str]:
-    """Candidates without figures, and why."""
+    """Return lines about candidates without measurements, with the reason."""
     lines = []
     early = [c.label for c in array.candidates if c.state == "pruned" and not c.blocks]
     if early:
@@ -81,13 +81,13 @@ def asides(array: ArrayAssay) -> list[str]:
 
 
 def summary(file: FileAssay) -> str:
-    """What was packed, in a line."""
+    """Return one line that names the file and the packed part."""
     part = "" if file.measured == file.nbytes else f" ({text.size(file.measured)} from its middle)"
     return f"{file.name}: no arrays; {text.size(file.nbytes)}{part}, packed as a whole by programs"
 
 
 def program_cells(file: FileAssay) -> list[tuple[str, ...]]:
-    """Rows under ``PROGRAM_HEADS``."""
+    """Return table rows with the columns of ``PROGRAM_HEADS``."""
     return [
         (p.program, f"{p.nbytes:,}", f"{p.ratio:.3f}", f"{p.pack:.3f}", f"{p.unpack:.3f}")
         for p in file.programs
@@ -95,7 +95,7 @@ def program_cells(file: FileAssay) -> list[tuple[str, ...]]:
 
 
 def records(assay: Assay) -> list[dict[str, Any]]:
-    """A flat row for every candidate of every array, or program: what a CSV file holds."""
+    """Return a flat row for every candidate of every array, or every program: the rows of a CSV file."""
     rows: list[dict[str, Any]] = []
     for array in assay.arrays:
         for c in array.candidates:

@@ -1,4 +1,4 @@
-"""An assay as a file, by the suffix of its name."""
+"""Report files of an assay; the suffix selects the format."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SUFFIXES = (".html", ".png", ".csv", ".json")
 
 
 def check(path: str) -> None:
-    """Refuse a name whose suffix says nothing, before anything is measured.
+    """Reject a file name with an unknown suffix before anything is measured.
 
     Raises:
-        Error: ``unsupported``.
+        Error: ``unsupported`` for an unknown suffix.
     """
     if Path(path).suffix.lower() not in SUFFIXES:
         raise errors.make("unsupported", f"can't write a report to {path}", "one of " + ", ".join(SUFFIXES))
 
 
 def write(assay: Assay, path: str) -> None:
-    """Write the report that the suffix of ``path`` names.
+    """Write the report in the format that the suffix of ``path`` selects.
 
     Raises:
-        Error: ``unsupported`` for another suffix, or for a picture without matplotlib; those of
+        Error: ``unsupported`` for another suffix, or for a picture without matplotlib; also the errors of
             :func:`landing`.
     """
     check(path)

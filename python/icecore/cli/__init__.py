@@ -38,6 +38,7 @@ VERBS = (
     "gc",
     "verify",
     "serve",
+    "view",
     "bench",
 )
 #: a module ``run`` would hide the function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,9 @@ from icecore.display import text
 if TYPE_CHECKING:
     from icecore.ingest.report import Report
     from icecore.sources.failure import Failure
+
+#: notes of one kind that are printed without -v
+_NOTES = 20
 
 SOURCES = typer.Argument(
     metavar="SRC...", help="Files, directories, globs, @list.txt, URLs.", show_default=False
@@ -93,7 +97,7 @@ def lengths(shape: str | None) -> tuple[int, ...] | dict[str, int] | None:
 
 def finish(done: str, report: Report, into: str, json: bool, verbose: bool) -> None:
     """Print the report or the plan, then the failures; exit with status 2 if there are any."""
-    print_notes(report)
+    print_notes(report, verbose)
     print_failures(report.failures)
     committed = f"{into}: snapshot {report.snapshot} was committed nevertheless" if report.snapshot else ""
     emit(report.as_dict(), json, _text(done, report, into, verbose), done=committed)
@@ -111,12 +115,20 @@ def print_failures(failures: Iterable[Failure]) -> None:
             print_stderr(f"  try: {failure.hint}")
 
 
-def print_notes(report: Report) -> None:
-    """Print the notes of a report."""
+def print_notes(report: Report, verbose: bool = False) -> None:
+    """Print the notes of a report; of each kind at most ``_NOTES`` unless ``verbose``."""
+    left_out: Counter[str] = Counter()
+    printed: Counter[str] = Counter()
     for note in report.notes:
         if note.kind == "dimension":
             continue  # name and length are kept in the arrays; --json lists it
+        if printed[note.kind] >= _NOTES and not verbose:
+            left_out[note.kind] += 1
+            continue
+        printed[note.kind] += 1
         print_stderr(f"icecore: note[{note.kind}]: {note.name}: {note.message}")
+    for kind, count in left_out.items():
+        print_stderr(f"icecore: note[{kind}]: {count:,} more (-v or --json lists them)")
 
 
 def _arrays(report: Report, verbose: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,8 +40,14 @@ def diff(
     if split_path(repo)[1] is not None:
         _arrays(repo, a, b, json, storage)
         return
-    with Progress("diff"):
-        changes = open_repo(repo, storage).diff(a, b, values)
+    try:
+        with Progress("diff"):
+            changes = open_repo(repo, storage).diff(a, b, values)
+    except errors.NotFound:
+        if not os.path.exists(a):
+            raise
+        message = f"{a} is a path; diff compares versions of a repository, or two arrays"
+        raise errors.make("invalid", message, f"icecore diff {repo}:/PATH {a}:/PATH") from None
     emit(changes.to_dict(), json, _text(changes))
 
 

@@ -21,6 +21,7 @@ from icecore.cli.console import (
     examples,
     open_repo,
 )
+from icecore.cli.time_selection import selected
 
 
 def explain(
@@ -46,7 +47,6 @@ def explain(
     mean cost of kinds of reads at random positions. No data is read.
     """
     from icecore.layout.access_cost import costs, table
-    from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
     if access is not None:
@@ -57,7 +57,7 @@ def explain(
         found = costs(array, access)
         emit([asdict(cost) for cost in found], json, table(found))
         return
-    plan = array.plan(parse(sel, array.dims), rtol=rtol, leading_bytes=leading_bytes)
+    plan = array.plan(selected(array, sel)[0], rtol=rtol, leading_bytes=leading_bytes)
     emit(asdict(plan), json, str(plan))
 
 

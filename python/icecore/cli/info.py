@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: kinds of chunk references
 _KINDS = ("cells", "native", "linked", "inline", "missing")
-#: files of a table that are listed
+#: number of source files of a table that are listed
 _SHOWN = 5
 
 
@@ -72,7 +72,7 @@ def _summary(array: Array) -> str | None:
     try:
         state = summaries.state(array)
     except errors.Error as error:
-        state = error.kind  # for example of a linked file that has changed
+        state = error.kind  # for example, a linked file has changed
     return None if state == "none" else f"{state}, zones of {ZONE:,} rows"
 
 
@@ -105,7 +105,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _sources(group: Group) -> list[dict[str, Any]]:
-    """The files that a table was packed from, and what of them is in no value."""
+    """Return the files that a table was packed from, with notes on content that no column contains."""
     kept = group.repo._nodes[group.path].ours.get("table", {}).get("sources", [])
     return [{"name": s["name"], "rows": s["rows"], "notes": s.get("notes", [])} for s in kept]
 
@@ -147,7 +147,7 @@ def _text(facts: dict[str, Any]) -> str:
 
 
 def _files(sources: list[dict[str, Any]]) -> list[tuple[str, Any]]:
-    """The first files of a table, and all that have notes."""
+    """Return the first source files of a table, and all files with notes."""
     rows: list[tuple[str, Any]] = []
     for i, source in enumerate(sources):
         if i < _SHOWN or source["notes"]:

@@ -14,7 +14,7 @@ from icecore.errors import Error
 if TYPE_CHECKING:
     from icecore.repository.nodes import Node
 
-#: lines on what is left out of a file
+#: largest number of notes on parts that are left out
 _NOTES = 10
 
 
@@ -62,7 +62,7 @@ def ls(
 
 def _is_file(name: str) -> bool:
     """Whether a name is that of a source file, or of a tree in one."""
-    if os.path.isfile(name) or ":" not in name:  # what splits an address takes long to import
+    if os.path.isfile(name) or ":" not in name:  # splitting an address needs a slow import
         return os.path.isfile(name)
     from icecore.sources.files.tree_address import files, split
 
@@ -71,7 +71,7 @@ def _is_file(name: str) -> bool:
 
 
 def _source_nodes(name: str, path: str) -> tuple[list[Node], list[str]]:
-    """The groups and arrays of a source file below ``path``, and what is left out."""
+    """Return the groups and arrays of a source file below ``path``, and notes on parts that are left out."""
     from icecore.repository.nodes import Node
     from icecore.sources import format_of, open_source
     from icecore.sources.files.tree_address import files, split

@@ -18,6 +18,7 @@ from icecore.cli.console import (
     examples,
     open_repo,
 )
+from icecore.cli.time_selection import selected
 
 
 def plot(
@@ -36,11 +37,10 @@ def plot(
     Draws a line for one remaining axis and a map for two, with coordinates, dates and units if available.
     """
     from icecore.export.picture import draw
-    from icecore.repository.selection import parse
 
     array = open_repo(repo, storage, allow_links)._array(path)
     with Progress("plot"):
-        facts = draw(array, parse(sel, array.dims), output)
+        facts = draw(array, selected(array, sel)[0], output)
     emit(facts, json, f"{output}: {facts['kind']} of {path}, {facts['elements']:,} elements")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +24,7 @@ from icecore.cli.console import (
     print_stderr,
     warn_packed,
 )
+from icecore.cli.time_selection import selected
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,22 @@ def read(
             "begin with the index along each dimension.",
         ),
     ] = None,
+    gaps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="With time=START..STOP, for missing samples: raise an error (default), pad (with the fill "
+            "value, NaN of floats) or ignore (join the samples that exist).",
+        ),
+    ] = None,
+    valid: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FLAGS",
+            help="With time=START..STOP: treat samples as missing where these flags of a mask are not set: "
+            "CBC_CAT1, DATA,CBC_CAT1 or /H1/DQMASK:DATA.",
+        ),
+    ] = None,
     rtol: RtolOption = None,
     leading_bytes: BytesOption = None,
     json: Json = False,
@@ -60,16 +77,13 @@ def read(
     Prints the values and their range (without missing values), or writes them to a file. The numbers are as
     stored: scale_factor and add_offset are not applied.
     """
-    from icecore.display import text
-    from icecore.repository.selection import parse
-
     array = open_repo(repo, storage, allow_links)._array(path)
-    index = _stretch(array, sel) or parse(sel, array.dims)
+    index, fetch = selected(array, sel, gaps, valid)
     precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
     bound = array.bound(**precision)
     if output is None or (json and output == "-"):
         with Progress("read"):
-            data = array.read(index, **precision)
+            data = fetch(**precision)
         if json and data.size > _MOST_JSON:
             raise errors.make("memory", f"{data.size:,} elements are too many for JSON", "-o out.npy")
         emit(
@@ -82,11 +96,12 @@ def read(
         _say(bound)
         return
     from icecore.cli.output_guard import reject_linked
+    from icecore.display import text
     from icecore.export.save import save
 
     reject_linked(array.repo, output)
     with Progress("read"):
-        data = save(array, index, output, **precision)
+        data = save(array, index, output, partial(fetch, **precision))
     if json:
         emit({**_facts(array, data, bound, False), "file": output}, True, "")
     elif output != "-":
@@ -94,16 +109,6 @@ def read(
     if not output.lower().endswith(_WITH_ATTRIBUTES):
         warn_packed(array.path, array)
     _say(bound)
-
-
-def _stretch(array: Array, sel: str | None) -> Any:
-    """The selection ``time=START..STOP``, GPS seconds or UTC; None for one of another form."""
-    found = re.fullmatch(r"\s*time\s*=\s*(\S+?)\.\.(\S+)\s*", sel or "")
-    if found is None:
-        return None
-    from icecore.timeseries.stretch import complete
-
-    return (slice(*complete(array, found[1], found[2])),)
 
 
 def _say(bound: float) -> None:
@@ -193,5 +198,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             'icecore read icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',
             'icecore read icecore-demo/demo.icecore /photons/gt1l/height "::100" -o heights.npy',
+            "icecore read icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN time=1400000098..1400000104 "
+            "--gaps pad --valid dataValid -o strain.npy",
         )
     )(read)

@@ -71,7 +71,8 @@ def serve(
     """Serve repositories and files until Ctrl-C: HDF REST (h5pyd, h5web), Zarr v3, tables.
 
     A domain is /REPO, /REPO@VERSION, /REPO/GROUP or /FILE.h5; a file is indexed on first use. Arrays are also
-    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow), products at /products. /docs lists all
+    at /zarr/REPO, tables at /tables/REPO/TABLE.csv (.parquet, .arrow), products at /products; a browser
+    gets a page that shows them. /docs lists all
     requests, /health reads a chunk, /metrics is for
     Prometheus.
     """
@@ -103,21 +104,29 @@ def serve(
             writable=writable,
             users=users,
             certificate=certificate,
-            delegate=_delegate(cache, product or []),
+            delegate=delegate(cache, product or []),
         )
     except KeyboardInterrupt:
         print_stderr("stopped")
 
 
-def _delegate(cache: Path | None, plugins: list[str]) -> Delegate:
+def delegate(cache: Path | None, plugins: list[str]) -> Delegate:
+    """Return what answers for the native server."""
     from functools import partial
 
     from icecore.ingest.file_indexes import Indexes
     from icecore.products.served import product
     from icecore.service.delegate import Delegate
+    from icecore.service.page_files import page_file
     from icecore.service.tables import table
+    from icecore.service.view.answers import answer
 
-    answers: dict[str, Any] = {"tables": table, "products": partial(product, plugins=frozenset(plugins))}
+    answers: dict[str, Any] = {
+        "tables": table,
+        "products": partial(product, plugins=frozenset(plugins)),
+        "page": page_file,
+        "view": answer,
+    }
     return Delegate(Indexes(cache).of, answers)
 
 

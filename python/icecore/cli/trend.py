@@ -102,6 +102,8 @@ def register(app: typer.Typer) -> None:
     """Add the verb."""
     app.command(
         epilog=examples(
-            "icecore trend --help",
+            "icecore trend icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN --points 10",
+            "icecore trend icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN --start 1400000050 "
+            "--stop 1400000070 -o trend.csv",
         )
     )(trend)

@@ -1,1 +1,1 @@
-"""Codecs: the names that users type, and the classes that zarr-python loads through its entry points."""
+"""Codecs: parser of codec specifications, and the classes for zarr-python's entry points."""

@@ -179,7 +179,7 @@ def chunk_bytes(spec: Spec, dtype: np.dtype[Any]) -> tuple[int, int] | None:
 
 
 def _pages(level: int, dtype: np.dtype[Any], chunk: Sequence[int]) -> list[Codec]:
-    """Return the codec of pages of whole rows; an empty list for dtypes that it doesn't take."""
+    """Return the codec for pages of whole rows; an empty list for dtypes that it does not support."""
     if dtype.kind not in _PAGED or not dtype.itemsize:
         return []
     row = prod(chunk[1:]) if len(chunk) > 1 else 1

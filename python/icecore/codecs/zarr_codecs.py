@@ -126,7 +126,7 @@ class SameType(ToIntegers):
     """An array→array codec of integers and times that keeps their type: ``icecore.offset``."""
 
     def resolve_metadata(self, chunk_spec: ArraySpec) -> ArraySpec:
-        """What the codecs behind it see."""
+        """Return the array specification for the following codecs."""
         return chunk_spec
 
     def _decode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:

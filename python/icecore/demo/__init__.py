@@ -1,1 +1,1 @@
-"""The demonstration: sample files, linked and packed and read back, checked element by element."""
+"""Demonstration: link and pack sample files, read them back, and check every element."""

@@ -1,4 +1,4 @@
-"""Demonstration of frames: link one channel out of 100 files, read it by time, draw its trend."""
+"""Demonstration of frame files: link one channel of 100 files, read it by time, draw its trend."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from icecore.ingest.report import Report
 
 @dataclass(frozen=True)
 class Check:
-    """One array, compared element by element with its source; or the text of a table, byte by byte."""
+    """Result of comparing an array with its source element by element, or a table's text byte by byte."""
 
     path: str
     same: bool
@@ -22,14 +22,15 @@ class Check:
 
 @dataclass
 class Outcome:
-    """What the demonstration did.
+    """Result of the demonstration.
 
     Attributes:
-        folder: where the files are.
-        rows: per sample: file, arrays by what was done, bytes of the file, raw bytes, bytes in the
-            repository, seconds to write, to read all of it with icecore, and with the field's own library.
-        checks: one per array, and one per table of text.
-        notes: lines about pictures and skipped sections.
+        folder: directory of the files.
+        rows: one dictionary per sample: file, arrays by method, size of the file, raw bytes, bytes in the
+            repository, seconds to write, seconds to read everything with icecore and with the field's own
+            library.
+        checks: one per array, and one per text table.
+        notes: lines about figures and skipped sections.
     """
 
     folder: Path
@@ -40,7 +41,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """Whether every element of every array was the same."""
+        """Whether there are checks and all of them passed."""
         return bool(self.checks) and all(check.same for check in self.checks)
 
 
@@ -57,8 +58,8 @@ def check(path: str, ours: np.ndarray | None, theirs: np.ndarray | None) -> Chec
 
 
 def describe(outcome: Outcome) -> str:
-    """The outcome as text: bytes of the file and of the repository, time to write, to read with icecore, and
-    to read with h5py and NumPy.
+    """Format the outcome as text: sizes of the file and in the repository, and the times to write, to read
+    with icecore, and to read with h5py and NumPy.
     """
     cells = [
         [
@@ -81,7 +82,7 @@ def describe(outcome: Outcome) -> str:
 
 
 def counts(report: Report) -> str:
-    """``36 linked, 2 copied``."""
+    """Format the number of arrays by method: ``36 linked, 2 copied``."""
     return ", ".join(
         f"{n} {how}" for how in ("linked", "mixed", "copied", "packed") if (n := report.count(how))
     )

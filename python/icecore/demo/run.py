@@ -1,4 +1,4 @@
-"""Link one sample, pack the others, read everything back and compare with what field libraries read."""
+"""Demonstration run: link and pack sample files, and compare all values with those of field libraries."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from icecore.samples import files as samples
 from icecore.tables.text.restore import restore
 
 REPO = "demo.icecore"
-#: bytes that sample files and repository take together, and some to spare
+#: space in bytes for the sample files and the repository, with a reserve
 _SIZE = 45_000_000
-#: what may be left of it where its removal was stopped: no list of versions any more
+#: names that may remain of a repository after an interrupted removal; the list of versions is gone
 _PARTS = {".icecore.lock", "chunks", "manifests", "overwritten", "seals", "snapshots", "transactions"}
-#: groups of the repository → the sample file, and what is done with it
+#: group of the repository → sample file, and the method (linked or packed)
 _PLAN = {
     "/photons": ("photons.h5", "linked"),
     "/grid": ("grid.nc", "packed"),
@@ -37,15 +37,15 @@ _PLAN = {
     "/terrain": ("terrain.npy", "packed"),
     "/diviner": ("diviner.tab", "packed"),
 }
-#: groups of the sections that draw pictures → their files
+#: group of a section with figures → its files
 _MORE = {frames.GROUP: frames.FOLDER, events.GROUP: events.FILE}
 
 
 def run(folder: Path) -> Outcome:
-    """Make the samples in ``folder``, which is new, empty, or holds an earlier demonstration.
+    """Run the demonstration in ``folder``, which is new, empty, or holds an earlier demonstration.
 
     Raises:
-        Error: ``exists`` where the folder holds something else.
+        Error: ``exists`` if the directory holds anything else.
     """
     _prepare(folder)
     outcome = Outcome(folder)
@@ -99,10 +99,10 @@ def _prepare(folder: Path) -> None:
 
 
 def _forget(place: Path) -> None:
-    """The repository of an earlier demonstration, or what is left of it.
+    """Remove the repository of an earlier demonstration, or what an interrupted removal left of it.
 
     Raises:
-        Error: ``exists`` where it is anything else.
+        Error: ``exists`` if it is anything else.
     """
     try:
         repo = open(place)
@@ -145,8 +145,8 @@ def _restored(repo: Repo, table: str, source: Path) -> Check:
 
 
 def _reference(source: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """path → values, by other means than icecore's: h5py, NumPy, and for netCDF-3 the values that were
-    written.
+    """Yield path → values, read with h5py or NumPy instead of icecore. For netCDF-3, the known layout is
+    used.
     """
     if source.suffix == ".npy":
         yield f"/{source.stem}", np.load(source)
@@ -167,7 +167,7 @@ def _reference(source: Path) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _classic(source: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """The stations file by its known layout: it ends with the fixed variable and one record a day."""
+    """Yield the arrays of the stations file by its layout: the fixed variable, then one record per day."""
     record = np.dtype([("time", ">f8"), ("rain", ">f4", (samples.STATIONS,))])
     tail = source.read_bytes()[-(samples.STATIONS * 4 + samples.DAYS * record.itemsize) :]
     yield "/station", np.frombuffer(tail, ">i4", samples.STATIONS)
@@ -177,7 +177,7 @@ def _classic(source: Path) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _columns(source: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """The columns of the table: a date, a time of day, numbers."""
+    """Yield the columns of the table: a date, a time of day, numbers."""
     with source.open(encoding="ascii") as file:
         header = [next(file) for _ in range(4)][-1]
     cells = np.char.strip(np.loadtxt(source, str, delimiter=","), ' "')

@@ -1,4 +1,4 @@
-"""Figures of the studies: named points and lines with a legend, readable in print."""
+"""Figures of points, lines and bars with labels and a legend, readable in print."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from icecore.display.scatter import Point
 
 
 def blank(width: float, height: float) -> Any:
-    """Create a figure without axes; width and height in inches.
+    """Create a figure without axes; ``width`` and ``height`` are in inches.
 
     Raises:
-        Error: ``unsupported`` without matplotlib.
+        Error: ``unsupported`` if matplotlib is not installed.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -32,7 +32,7 @@ def canvas(title: str) -> tuple[Any, Any]:
     """Create a figure and its axes.
 
     Raises:
-        Error: ``unsupported`` without matplotlib.
+        Error: ``unsupported`` if matplotlib is not installed.
     """
     figure = blank(8, 5)
     axes = figure.add_subplot()
@@ -105,7 +105,7 @@ def lines(
 
 
 def bars(path: Path, title: str, label: str, values: Mapping[str, float]) -> str:
-    """Draw horizontal bars on a logarithmic axis; those of icecore stand out."""
+    """Draw horizontal bars on a logarithmic axis; the bars of icecore are highlighted."""
     figure, axes = canvas(title)
     names = list(values)[::-1]
     colors = ["tab:blue" if name.startswith("icecore") else "tab:gray" for name in names]

@@ -14,7 +14,7 @@ Box = tuple[float, float, float, float]
 #: candidate distances from the point, and directions for each: to the right and upwards first
 _REACH = (7.0, 12.0, 18.0, 27.0, 38.0, 52.0, 70.0, 92.0)
 _TURNS = (1, 0, 2, 15, 3, 14, 6, 7, 9, 10, 8, 5, 11, 4, 12, 13)
-#: cost of overlapping a label or leaving the figure (per area) and of covering a point, in units of distance
+#: costs in units of distance: overlap with a label or outside the figure (per area), and a covered point
 _OVER, _POINT = 10.0, 2.5
 
 
@@ -40,7 +40,7 @@ def nearest(spot: Spot, box: Box) -> Spot:
 
 
 def far(spot: Spot, box: Box) -> bool:
-    """Whether a label is so far from its point that it needs a connecting line."""
+    """Return whether a label is so far from its point that it needs a connecting line."""
     x, y = nearest(spot, box)
     return hypot(x - spot[0], y - spot[1]) > _REACH[1] + 1
 

@@ -1,4 +1,4 @@
-"""Cumulative progress."""
+"""Progress callback that accumulates finished bytes."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _RING: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 1.8}
 
 @dataclass(frozen=True)
 class Point:
-    """A point; ``chosen`` is the reason for highlighting it, such as the goals that choose it, or None."""
+    """A point; ``chosen`` is the reason to highlight it, such as the goals that choose it, or None."""
 
     name: str
     x: float
@@ -27,12 +27,12 @@ class Point:
 
     @property
     def text(self) -> str:
-        """Its label in the figure."""
+        """Label of the point in the figure."""
         return f"{self.name} ({self.chosen})" if self.chosen else self.name
 
 
 def beaten(point: Point, points: Sequence[Point]) -> bool:
-    """Whether another point is at least as good in both directions."""
+    """Return whether another point is at least as good in both directions."""
     here = (point.x, point.y)
     return any(p.x >= point.x and p.y >= point.y and (p.x, p.y) != here for p in points)
 

@@ -62,7 +62,7 @@ def parse_seconds(text: str | float) -> float:
     """Parse a duration to seconds: ``30s``, ``2m``, ``1.5h``, ``7d``, ``1w``, ``500ms`` or a number.
 
     Raises:
-        Error: ``invalid``.
+        Error: ``invalid`` if it is not a duration.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(text))
     if match is None or match[2] not in _SECONDS:

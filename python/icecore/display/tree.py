@@ -9,7 +9,7 @@ from typing import Protocol
 from icecore.display.text import label, ljust, width
 
 _LIMIT = 400
-#: width that a column may always have
+#: width up to which a column is never narrowed, in characters
 _USUAL = 32
 
 

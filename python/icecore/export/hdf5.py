@@ -14,7 +14,8 @@ from icecore.export.record_types import records
 from icecore.filesystem.atomic_output import room
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import companions
-from icecore.repository.selection import kept_axes
+from icecore.repository.selection import kept_axes, per_axis
+from icecore.repository.time_axis import KEY, TimeAxis
 from icecore.repository.typed_attributes import marker, typed
 
 #: bytes of a file besides its data, with attributes and small coordinates
@@ -23,7 +24,10 @@ _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
 
 
 def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
-    """Write ``data``, the selection ``sel`` of ``array``, and the matching part of its coordinates."""
+    """Write ``data``, the selection ``sel`` of ``array``, and the matching part of its coordinates.
+
+    A time axis becomes that of the selection; it is left out if the selected samples have none.
+    """
     axes = kept_axes(sel, array.ndim, data.ndim)
     beside = _beside(array, sel, axes, netcdf)
     room(path, data.nbytes + sum(values.nbytes for _, _, values in beside) + _OVERHEAD)
@@ -46,6 +50,7 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
                 file[name].attrs["_Netcdf4Dimid"] = np.int32(i)
         target = array.name if array.name not in file else f"{array.name}_values"
         dataset = _dataset(file, target, data, array, netcdf)
+        _time_axis(dataset, array, sel)
         if names == [target]:
             dataset.make_scale(target)
             if netcdf:
@@ -60,6 +65,18 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
         lost = [each.name for each, dims, _ in beside if not dims and each.ndim]
         if isinstance(listed, str) and not set(lost) <= set(listed.split()):
             dataset.attrs["coordinates"] = " ".join(dict.fromkeys([*listed.split(), *lost]))
+
+
+def _time_axis(dataset: h5py.Dataset, array: Array, sel: tuple[Any, ...]) -> None:
+    axis = TimeAxis.of(array.attrs)
+    if axis is None:
+        return
+    index = per_axis(sel, array.ndim)[0]
+    part = axis.part(index, array.shape[0]) if isinstance(index, slice | range) else None
+    if part is None:
+        del dataset.attrs[KEY]
+    else:
+        _set_attribute(dataset, KEY, part.attribute())
 
 
 def _attach(file: h5py.File, dataset: h5py.Dataset, names: Sequence[str]) -> None:
@@ -81,6 +98,9 @@ def _beside(
     for each, cut in companions(array, sel):
         if (netcdf and not _is_netcdf(each.dtype)) or (each.ndim and None in axes):
             continue
+        if any(isinstance(item, range) for item in cut):
+            message = f"{each.path} has no values outside {array.path}, which is padded there"
+            raise errors.make("unsupported", message, "-o out.npy, or --gaps ignore")
         values = each.read(cut)
         dims = tuple(
             str(each.dims[axis]) for axis in kept_axes(cut, each.ndim, values.ndim) if axis is not None

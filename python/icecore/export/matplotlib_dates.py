@@ -10,7 +10,7 @@ from icecore.repository.array import Array
 from icecore.sources.mapping.time_units import conversion, is_time
 
 _SINCE = "days since 1970-01-01"
-#: matplotlib's first and last date, and the date from which on ``standard`` is the Gregorian calendar
+#: first and last date of matplotlib, and the date since which ``standard`` is the Gregorian calendar
 _FIRST, _LAST, _GREGORIAN = (
     float(np.datetime64(day, "D").astype("i8")) for day in ("0001-01-01", "9999-12-31", "1582-10-15")
 )
@@ -27,9 +27,9 @@ def as_dates(array: Array, raw: np.ndarray, values: np.ndarray) -> np.ndarray | 
     out of range, very short ranges.
 
     Args:
-        array: the array with its units.
+        array: array with its units.
         raw: stored elements.
-        values: the same as numbers in their units, NaN for missing values.
+        values: the same elements as numbers in their units, NaN for missing values.
     """
     calendar = str(array.attrs.get("calendar") or "standard").lower()
     if raw.dtype.kind == "M":

@@ -26,13 +26,13 @@ _PIXELS = 2000
 _MOST_DRAWN = 1e300
 #: signed dtype → unsigned dtype, for the attribute ``_Unsigned`` (netCDF-3 has only signed integers)
 _UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
-#: characters of a label, and of one line of it along the height and along the width of the picture
+#: characters of a label, and of one line of it along the height and the width of the figure
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """Scale of an axis or of the colours: values, label, whether they are dates, whether inverted."""
+    """Scale of an axis or of the colours: values, label, whether they are dates, whether it is inverted."""
 
     values: np.ndarray
     label: str
@@ -47,9 +47,10 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         Kind (``line`` or ``map``), file, number of elements.
 
     Raises:
-        Error: ``unsupported`` without matplotlib, for another suffix and for numbers too large for an axis;
-            ``dtype`` for other dtypes than real numbers and times; ``selection`` if more than two axes
-            remain; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be written.
+        Error: ``unsupported`` if matplotlib is not installed, for another suffix, and for numbers too large
+            for an axis; ``dtype`` for dtypes other than real numbers and times; ``selection`` if more than
+            two axes remain; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be
+            written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "use a name that ends in .png")
@@ -58,18 +59,39 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
-    if array.dtype.kind not in "biufmM":
-        kind = "strings or bytes" if array.dtype.kind in "OSTUV" else array.dtype
-        kind = "records" if array.dtype.names else kind
-        message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
-        raise errors.make(
-            "dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}"
-        )
+    _check_dtype(array)
     raw = array.read(sel)
+    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
+    drawn = _drawable(array, raw)
+    values = drawn.values
+    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    plot = figure.add_subplot()
+    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
+    if values.ndim == 1:
+        _line(plot, drawn, scales[0])
+    else:
+        _map(figure, plot, drawn, scales)
+    plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
+    with landing(path) as part:
+        figure.savefig(part)
+    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+
+
+def _check_dtype(array: Array) -> None:
+    if array.dtype.kind in "biufmM":
+        return
+    kind = "strings or bytes" if array.dtype.kind in "OSTUV" else array.dtype
+    kind = "records" if array.dtype.names else kind
+    message = f"{array.path} holds {kind}: only real numbers and times can be drawn"
+    raise errors.make("dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}")
+
+
+def _drawable(array: Array, raw: np.ndarray) -> _Scale:
+    """Convert the elements to numbers along one or two axes, and reject numbers too large for matplotlib."""
     if raw.size < 2:
         message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
         raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
-    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
     drawn = _measured(array, raw.squeeze())
     values = drawn.values
     if values.ndim not in (1, 2):
@@ -83,18 +105,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         finite = values[np.isfinite(values)]
         message = f"{array.path}: {finite.min():.4g} to {finite.max():.4g} is too large for an axis"
         raise errors.make("unsupported", message, "select smaller numbers; `icecore read` prints them")
-    figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
-    plot = figure.add_subplot()
-    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
-    if values.ndim == 1:
-        _line(plot, drawn, scales[0])
-    else:
-        _map(figure, plot, drawn, scales)
-    plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
-    with landing(path) as part:
-        figure.savefig(part)
-    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+    return drawn
 
 
 def physical(array: Array, raw: np.ndarray) -> np.ndarray:
@@ -170,7 +181,7 @@ def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> 
 
 
 def _ordered(values: np.ndarray) -> bool:
-    """Whether coordinates are monotonic; others can't be used for an axis."""
+    """Return whether coordinates are monotonic; other coordinates can't be used for an axis."""
     steps = np.diff(values)
     return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
 
@@ -187,7 +198,7 @@ def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
     else:
         alone = _alone(values)
     (line,) = plot.plot(x, values, linewidth=0.9)
-    if alone.any():  # single numbers between missing values don't form a line
+    if alone.any():  # a line does not show single numbers between missing values
         plot.plot(x[alone], values[alone], ".", markersize=3, color=line.get_color())
     plot.set_xlabel(fill(along.label, _FLAT), parse_math=False)
     plot.set_ylabel(fill(drawn.label, _UPRIGHT), parse_math=False)

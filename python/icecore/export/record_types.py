@@ -1,4 +1,4 @@
-"""Records as HDF5 holds them: texts of fixed-size Unicode as texts of any length."""
+"""Records in HDF5 types: fixed-size Unicode fields become variable-length strings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def records(data: np.ndarray) -> np.ndarray:
-    """``data`` with its Unicode fields as Python texts, which HDF5 has a type for; itself without such."""
+    """Return records with Unicode fields as variable-length strings; ``data`` itself if it has none."""
     wanted = _stored(data.dtype)
     if wanted == data.dtype:
         return data

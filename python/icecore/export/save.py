@@ -6,6 +6,7 @@ import csv
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ Sel = tuple[Any, ...]
 _ROWS = 1 << 20
 
 
-def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
+def save(
+    array: Array, sel: Sel, path: str, read: Callable[[], np.ndarray] | None = None, **precision: Any
+) -> np.ndarray:
     """Read a selection and write it to a file in the format of its suffix.
 
     The file appears when it is complete. ``.csv`` and ``.parquet`` have one row per element: the index along
@@ -35,6 +38,7 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
         array: the array.
         sel: the selection.
         path: a ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5`` file; ``-`` for CSV on stdout.
+        read: returns the data of the selection; :meth:`Array.read` if omitted.
         **precision: ``rtol`` or ``leading_bytes`` of :meth:`Array.read`.
 
     Returns:
@@ -44,8 +48,9 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
         Error: ``unsupported`` for another suffix or a missing package; ``dtype`` if the format can't hold the
             dtype; ``io`` or ``permission`` if the file can't be written.
     """
+    read = read or partial(array.read, sel, **precision)
     if path == "-":
-        data = array.read(sel, **precision)
+        data = read()
         with printing():
             _csv(array, sel, data, path)
         return data
@@ -58,7 +63,7 @@ def save(array: Array, sel: Sel, path: str, **precision: Any) -> np.ndarray:
     folder = os.path.dirname(path)
     if folder and not os.path.isdir(folder):
         raise errors.make("not-found", f"{path}: the directory {folder} does not exist", f"mkdir -p {folder}")
-    data = array.read(sel, **precision)
+    data = read()
     with landing(path) as part:
         write(array, sel, data, part)
     return data

@@ -54,7 +54,7 @@ def folder(path: str) -> Iterator[None]:
     If the block fails, the created directories are removed if they are empty.
 
     Raises:
-        Error: as :func:`landing`, if the directory can't be created.
+        Error: the kinds of :func:`landing`, if the directory can't be created.
     """
     made, at = [], os.path.abspath(path)
     while not os.path.exists(at):

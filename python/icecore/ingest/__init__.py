@@ -1,1 +1,1 @@
-"""`link`, `pack`, `follow` and `assay`: from sources to a commit and a report."""
+"""`link`, `pack`, `follow` and `assay`: write sources into a repository and report on it."""

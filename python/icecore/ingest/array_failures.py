@@ -11,7 +11,7 @@ from icecore.sources.failure import Failure
 from icecore.sources.mapping.stitched_array import Stitched
 from icecore.writing.writer import Writer
 
-#: error kinds of one array alone; of links in a packed repository whose files changed
+#: error kinds that concern one array only; error kinds of linked files that changed since they were linked
 _OF_ONE, _LOST = ("corrupt", "unsupported", "codec"), ("source-changed", "source-missing")
 
 
@@ -26,7 +26,7 @@ class ArrayFailures:
 
     @property
     def failures(self) -> list[Failure]:
-        """The arrays that were left out and why, in the order of the steps: encoders fail in any order."""
+        """The arrays that were left out and why, in the order of the steps (encoders fail in any order)."""
         return [self._failures[path] for path in self._steps if path in self._failures]
 
     @property
@@ -40,7 +40,7 @@ class ArrayFailures:
 
         Raises:
             DamagedSource: a file of several joined ones is damaged; the others can be joined without it.
-            Error: nothing may be left out, or leaving the array out would lose the stored one.
+            Error: the array may not be left out, or leaving it out would lose the stored one.
         """
         # Writing to an existing array reads it first, which the writer rejects after another array's failure.
         self.collect(wait=step.old is not None or step.replaced is not None)
@@ -53,7 +53,7 @@ class ArrayFailures:
             self._leave_out(step, error)
 
     def collect(self, wait: bool) -> None:
-        """Leave out the arrays that encoder threads failed on: those so far, or (``wait``) all.
+        """Leave out the arrays whose encoding failed: those known so far, or all if ``wait`` is true.
 
         Raises:
             Error: as :meth:`guard`.
@@ -62,7 +62,7 @@ class ArrayFailures:
             self._leave_out(self._steps[path], error)
 
     def nothing_left(self) -> bool:
-        """Whether there were arrays, and all were left out."""
+        """Whether the plan had arrays and all of them were left out."""
         return bool(self._steps) and len(self._failures) == len(self._steps)
 
     def _leave_out(self, step: Step, error: errors.Error) -> None:

@@ -28,16 +28,17 @@ from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 Progress = Callable[[str, int, int], None]
 
-#: below this parts of chunks may be measured: three of them, together so much of the array
+#: arrays below this size (bytes) may be measured on parts of chunks; number of those parts; largest fraction
+#: of the array that they may cover together
 _SHORT, _PARTS, _SHARE = 16 << 20, 3, 1 / 8
-#: that all candidates take; how much longer than it was given a short array may take, and a long one, for
-#: them to see whole chunks
+#: estimated seconds per byte for all candidates; factors by which a short and a long array may exceed the
+#: time limit so that whole chunks are measured
 _SECONDS_A_BYTE, _LONGER, _MUCH_LONGER = 6e-6, 3.0, 24.0
-#: without names the largest arrays that a pack would measure; each needs at least this many seconds
+#: by default the largest arrays are measured: at most this many, with at least this many seconds for each
 _LARGEST, _LEAST = 8, 1.0
 #: reasons for a file without arrays: it was deleted, or its arrays have unsupported dtypes
 _TOLD = ("source-missing", "io", "source-changed", "dtype")
-#: of the time: for all candidates; what is left, this much at least, is for what is chosen, on more chunks
+#: fraction of the time for measuring all candidates; smallest fraction for the chosen codecs on more chunks
 _MEASURING, _CHOSEN = 0.5, 0.3
 _NOTES = (
     "write, read: MB (10^6 bytes) of raw data a second, CPU time of one core; two codecs at most run at once",
@@ -120,8 +121,9 @@ def assay(
 def _entries(
     name: str, storage: Mapping[str, str] | None, wanted: bool
 ) -> tuple[list[ArrayEntry], list[Failure]]:
-    """The arrays of a source, none where it is a file of another kind (an error where some are ``wanted``);
-    and, where there are some, what else could not be read.
+    """Return the arrays of a source and the failures of the parts that could not be read.
+
+    A file of another kind has no arrays; this is an error if arrays are ``wanted``.
     """
     sources = gather(name, repositories=True, storage=dict(storage or {}), tables=True)
     indexed, failures = sources.indexed, sources.failures
@@ -136,11 +138,11 @@ def _entries(
 def _chosen(
     entries: Sequence[ArrayEntry], wanted: str | Sequence[str] | None, name: str, seconds: float
 ) -> tuple[list[ArrayEntry], list[str]]:
-    """The arrays to measure, and a note on those that are left out."""
+    """Return the arrays to measure, and notes on the arrays that are left out."""
     if wanted is not None:
         paths = [wanted] if isinstance(wanted, str) else list(wanted)
         known = {entry.path: entry for entry in entries}
-        # REPO:/group/array names the array itself.
+        # REPO:/group/array names the array directly.
         missing = [path for path in paths if "/" + path.strip("/") not in known]
         if missing:
             hint = "it has " + ", ".join(sorted(known)[:8]) + (", …" if len(known) > 8 else "")
@@ -205,8 +207,9 @@ def _as_packed(
     portable: bool,
     found: Measurement,
 ) -> Measurement:
-    """The measurement with the choices that a pack would make: for ``archive`` they come from it, for the
-    others from the little that a pack measures.
+    """Return the measurement with the choices that a pack would make.
+
+    The choice for ``archive`` comes from ``found``; the others come from the short measurement of a pack.
     """
     choices = dict(found.choices)
     for goal in goals:
@@ -227,9 +230,10 @@ def _as_packed(
 def _sample(
     kind: Kind, entry: ArrayEntry, chunk: tuple[int, ...], read: Reader, seconds: float
 ) -> tuple[Sample, tuple[int, ...]]:
-    """What is measured, and the shape of its blocks: what a pack for ``archive`` measures; parts of chunks,
-    no larger than there is time for, where that would take far too long (three blocks are measured whatever
-    the time).
+    """Return the sample to measure and the shape of its blocks.
+
+    The sample is the one that a pack for ``archive`` measures. If whole chunks would take far too long, it
+    consists of parts of chunks that fit the time limit; at least three blocks are always measured.
     """
     size = zarr_dtypes.itemsize(kind.dtype)
     few = min(_PARTS * prod(chunk) * size, entry.nbytes)

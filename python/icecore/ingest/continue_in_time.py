@@ -1,4 +1,4 @@
-"""Append to arrays with a time axis: the new part begins where its GPS time says, gaps included."""
+"""Append to arrays with a time axis: the new part begins at its GPS time, and gaps are filled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def on_time_axes(arrays: ArrayMap) -> bool:
 
 
 def series_of(sources: Sequence[Source]) -> list[Source]:
-    """The sources of each detector as one, their series joined in time."""
+    """Join the sources of each detector in time; one source per detector is returned."""
     if all(on_time_axes(source.arrays) for source in sources):
         return list(sources)  # frames are joined when they are indexed
     joined = []
@@ -39,11 +39,11 @@ def series_of(sources: Sequence[Source]) -> list[Source]:
 
 
 def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
-    """``entry`` as the part behind the stored array ``node``: it begins with the gap between them.
+    """Return ``entry`` as the part that follows the stored array ``node``, with the gap between them.
 
     Raises:
-        Error: ``mismatch`` where it begins before the stored array ends, or has another type or rate;
-            ``unsupported`` where its vectors do not fit the stored chunks.
+        Error: ``mismatch`` if the part begins before the stored array ends, or has another data type or
+            rate; ``unsupported`` if its linked vectors do not fit the stored chunks.
     """
     old, new = TimeAxis.of(node.attrs), TimeAxis.of(entry.attrs)
     if old is None or new is None:
@@ -58,7 +58,7 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
             "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
         )
     if entry.links is not None and len(entry.links) == prod(entry.grid):
-        entry = replace(entry, fill_value=node.document["fill_value"])  # no element is filled
+        entry = replace(entry, fill_value=node.document["fill_value"])  # no gap: the fill value is never read
     stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
     if not gap:
         return entry
@@ -76,14 +76,14 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
 
 @dataclass(frozen=True)
 class BehindGap:
-    """Reads samples that follow a gap of so many samples; can be pickled."""
+    """Reader of samples that follow a gap of ``gap`` samples; can be pickled."""
 
     read: Reader
     gap: int
     dtype: np.dtype
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The samples of ``region`` (one slice), gap included."""
+        """Return the samples of ``region`` (one slice), gap included."""
         low, high = region[0].start, region[0].stop
         out = np.full(high - low, fill_of(self.dtype), self.dtype)
         first = max(low, self.gap)
@@ -93,7 +93,7 @@ class BehindGap:
 
 
 def _is_linked(node: Node) -> bool:
-    """Whether the stored chunks are vectors of frame files, which can't be written."""
+    """Whether the stored chunks are vectors of frame files, which icecore can't write."""
     return any(codec.get("name") == "icecore.gwf_vect" for codec in node.codecs)
 
 
@@ -117,7 +117,7 @@ def _joined(one: Sequence[Any] | None, two: Sequence[Any] | None) -> list[Any]:
 
 
 def grown_node(node: Node, shape: Sequence[int], entry: ArrayEntry) -> Node:
-    """The stored array's node with the shape and the segments that it will have."""
+    """Return the stored array's node with the shape and segments after appending."""
     attributes = grown_attributes(node.document.get("attributes", {}), entry)
     document = {**node.document, "shape": list(shape), "attributes": attributes}
     return Node(node.path, True, json.dumps(document, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Elements of a source, read region by region and encoded into the repository."""
+"""Read elements of a source region by region and encode them into the repository."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from icecore.sources.mapping.stored_chunks import Held
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.writer import Writer
 
-#: elements of a sparse array that are appended at once
+#: largest number of elements of a sparse array that are appended in one write
 _APPENDED = 8 << 20
 
 
@@ -41,8 +41,10 @@ def copy_new(
     progress: Progress,
     held: Held | None = None,
 ) -> None:
-    """Make an array and write all of it, in boxes of whole shards of at most ``budget`` bytes where a shard
-    allows it; of a sparse one only boxes that hold something, in chunks of the source (``held``).
+    """Create an array and write all of its data.
+
+    The boxes are whole shards of at most ``budget`` bytes (one shard if a shard is larger). Of a sparse array
+    only the boxes with stored chunks of the source (``held``) are written.
     """
     entry, path = step.entry, step.path
     entry.check()
@@ -74,7 +76,7 @@ def copy_new(
 def _boxes(
     entry: ArrayEntry, where: layout.Layout, budget: int, held: Held | None, old: Held | None
 ) -> list[tuple[list[int], list[int]]]:
-    """The boxes to write: all, or those that hold something, or held something before."""
+    """Return the boxes to write: all, or those with stored chunks in the source or in the replaced array."""
     from icecore import _icecore
 
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
@@ -89,7 +91,7 @@ def _boxes(
 
 
 def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch | None:
-    """Looks again where codecs were measured."""
+    """Return a watch that checks the choice of codecs while writing; None if codecs were not measured."""
     goal = goal_of(planned.record)
     if goal is None:
         return None
@@ -98,8 +100,9 @@ def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch |
 
 
 def at_once(entry: ArrayEntry, read: Reader) -> Reader:
-    """A reader that reads the whole array when it is first asked, and keeps it: sampling and copying then
-    read the source once.
+    """Return a reader that reads the whole array at its first call and keeps it.
+
+    Sampling and copying then read the source only once.
     """
     held: list[np.ndarray] = []
 
@@ -112,7 +115,7 @@ def at_once(entry: ArrayEntry, read: Reader) -> Reader:
 
 
 def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> None:
-    """Write the new part of an array that exists, with its own chunks and codecs."""
+    """Append the new part of an existing array, with that array's chunks and codecs."""
     assert step.old is not None
     step.entry.check()
     old = step.old
@@ -142,7 +145,7 @@ def copy_after(writer: Writer, step: Step, read: Reader, progress: Progress) -> 
 
 
 def _marks_null(writer: Writer, step: Step) -> bool:
-    """Give a stored column that had no nulls the attribute that marks those of the new rows."""
+    """Add the attribute that marks nulls to a stored column that had none so far."""
     entry, old = step.entry, step.old.attrs if step.old is not None else {}
     added = [name for name in NULL if name in entry.attrs and name not in old]
     if added:
@@ -153,7 +156,7 @@ def _marks_null(writer: Writer, step: Step) -> bool:
 
 
 def _behind(read: Reader, ahead: tuple[int, ...]) -> Reader:
-    """``read`` for regions that are counted from further on."""
+    """Return ``read`` with all regions shifted by ``ahead`` elements per axis."""
 
     def reading(region: tuple[slice, ...]) -> np.ndarray:
         return read(tuple(slice(r.start + a, r.stop + a) for r, a in zip(region, ahead, strict=True)))
@@ -162,7 +165,7 @@ def _behind(read: Reader, ahead: tuple[int, ...]) -> Reader:
 
 
 def grown(step: Step) -> Node:
-    """The stored array's node with the shape it will have."""
+    """Return the stored array's node with its shape after appending."""
     assert step.old is not None
     return grown_node(step.old, step.shape, step.entry)
 
@@ -175,5 +178,5 @@ def own_layout(step: Step) -> layout.Layout:
 
 
 def own_codecs(step: Step, where: layout.Layout) -> list[dict[str, Any]]:
-    """The codecs that the data type suggests."""
+    """Return the default codecs of the data type."""
     return spec.resolve("auto", step.entry.data_type, step.entry.dtype, where.chunk)

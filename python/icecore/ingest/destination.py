@@ -20,7 +20,7 @@ from icecore.writing.writer import Writer
 
 
 def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
-    """The repository, or None where there is none."""
+    """Return the repository, or None if it does not exist yet."""
     if isinstance(into, Repo):
         return into
     place, ref = address.repository(into)
@@ -38,10 +38,10 @@ class Target:
 
     Attributes:
         into: a repository or its address.
-        base: the version that a plan is made for; None where there is no repository yet.
-        writer: builds on ``base``; None where the repository is yet to be created, or nothing is written.
+        base: the version that the plan is made for; None if there is no repository yet.
+        writer: writer on ``base``; None if the repository is not created yet, or for a dry run.
         storage: credentials of the object store.
-        message: of the commit.
+        message: the commit message.
         memory: bytes that the writer may hold.
     """
 
@@ -62,8 +62,8 @@ def open_target(
 ) -> Target:
     """Open the repository, and a writer on it unless this is a ``dry_run``.
 
-    A plan is made for the version that the writer builds on, however old ``into`` is: a later commit of
-    others to the same arrays is a conflict.
+    The plan is made for the version that the writer is based on, even if ``into`` is older. A later commit
+    by another process to the same arrays is a conflict.
     """
     repo = destination(into, storage)
     if repo is None or dry_run:
@@ -74,12 +74,13 @@ def open_target(
 
 @contextmanager
 def writing(target: Target) -> Iterator[Writer]:
-    """The target's writer, or one of a new repository; it commits at the end of the block. An error before
-    the first commit of a new repository removes that repository.
+    """Yield the target's writer, or the writer of a new repository, and commit at the end of the block.
+
+    An error before the first commit of a new repository removes that repository.
 
     Raises:
-        Error: ``conflict`` where someone else made the repository since :func:`open_target` found none, and
-            it holds already what is written.
+        Error: ``conflict`` if another process created the repository after :func:`open_target` and it
+            already contains the arrays to write.
         KeyboardInterrupt: its message says whether anything was committed.
     """
     writer, made, is_ours = target.writer, None, False
@@ -114,27 +115,27 @@ def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None
 
 
 def _stopped(writer: Writer | None) -> KeyboardInterrupt:
-    """An interrupt whose message says whether a version was committed: a commit runs to its end."""
+    """Return an interrupt whose message says whether a version was committed (commits always finish)."""
     if writer is None or writer.snapshot_id is None:
         return KeyboardInterrupt("stopped: nothing was committed")
     return KeyboardInterrupt(f"stopped, but version {writer.snapshot_id} was committed before")
 
 
 def _remove(made: Repo) -> None:
-    """Remove a repository, unless others committed to it meanwhile or hold its lock."""
-    with suppress(errors.Error):  # the error that led here is the one to report
+    """Remove a new repository unless another process committed to it or holds its lock."""
+    with suppress(errors.Error):  # the first error is the one to report
         made._native.remove(only_if_bare=True)
 
 
 def commit_message(verb: str, sources: Sequence[Source]) -> str:
-    """``pack a.nc, b.nc, c.nc and 4 more``."""
+    """Return a message such as ``pack a.nc, b.nc, c.nc and 4 more``."""
     names = [os.path.basename(source.name.rstrip("/")) for source in sources]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
     return f"{verb} {shown}"
 
 
 def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
-    """Make the groups of the sources; the attributes of those that exist stay unless they are replaced."""
+    """Create the groups of the sources; attributes of existing groups change only if ``replace`` is true."""
     for path, attrs in sorted(assembly.groups.items()):
         if replace:
             _drop_columns(writer, path, attrs)
@@ -144,7 +145,7 @@ def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
 
 
 def _drop_columns(writer: Writer, path: str, attrs: Mapping[str, Any]) -> None:
-    """Delete the columns of a table that the one in its place doesn't have: they would differ in length."""
+    """Delete columns of a replaced table that the new table does not have: their length would differ."""
     node = writer.base()._nodes.get(path)
     if node is None or "table" not in attrs.get(OURS, {}):
         return
@@ -155,7 +156,7 @@ def _drop_columns(writer: Writer, path: str, attrs: Mapping[str, Any]) -> None:
 
 
 def source_notes(sources: Sequence[Source]) -> list[Failure]:
-    """Notes on parts of the sources that can't be taken over as they are."""
+    """Notes on parts of the sources that are not stored exactly as they are."""
     return [
         Failure(f"{source.name}:{note.path}", note.kind, note.message)
         for source in sources

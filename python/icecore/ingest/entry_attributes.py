@@ -1,4 +1,4 @@
-"""Attributes of a source's array as they are stored."""
+"""Convert attributes of a source's array to their stored form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from icecore.sources.mapping.array_map import ArrayEntry
 
 
 def ours(entry: ArrayEntry) -> dict[str, Any]:
-    """What icecore keeps about an array beside its attributes."""
+    """Return the metadata that icecore stores for an array in addition to its attributes."""
     kept: dict[str, Any] = {}
     if entry.attr_types:
         kept["attr_types"] = dict(entry.attr_types)
@@ -25,6 +25,6 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
 
 
 def attributes(entry: ArrayEntry) -> dict[str, Any]:
-    """An entry's attributes as they are stored, what icecore keeps included."""
+    """Return an entry's attributes in stored form, including icecore's own metadata."""
     kept = ours(entry)
     return {**entry.attrs, OURS: kept} if kept else dict(entry.attrs)

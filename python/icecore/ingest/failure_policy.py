@@ -1,4 +1,4 @@
-"""Failures of sources: when to commit in spite of them, when to try again without the damaged files."""
+"""Policy for failed sources: when to commit despite failures, when to retry without damaged files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ def without_damaged(
     sources: Sources,
     keep_going: bool,
 ) -> Report:
-    """Call ``attempt``; with ``keep_going`` again without the sources that turn out to be damaged while they
-    are joined to others: a joined file contributes its rows to all arrays, or to none.
+    """Call ``attempt``; with ``keep_going``, repeat it without sources that turn out damaged during a join.
+
+    A joined file contributes its rows to all arrays or to none.
     """
     while True:
         try:
@@ -32,15 +33,16 @@ def without_damaged(
 
 
 def _places(source: Source) -> set[str]:
-    """The names of a source in errors: each member of an archive has its own."""
+    """Return the names of a source in error messages: each member of an archive has its own name."""
     return {source.name, *(table.place for table in source.arrays.tables.values())}
 
 
 def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
-    """Whether to commit.
+    """Return whether to commit.
 
     Raises:
-        Error: the first failure, naming the others, where failures forbid a commit or nothing is left to do.
+        Error: the first failure, with the names of the others, if failures forbid a commit or nothing
+            is left to write.
     """
     if report.failures and (not keep_going or not anything):
         first = report.failures[0]
@@ -54,5 +56,5 @@ def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
 
 
 def one_line(failure: Failure) -> str:
-    """A failure in one line that names the source."""
+    """Return a failure as one line that names the source."""
     return failure.message if failure.name in failure.message else f"{failure.name}: {failure.message}"

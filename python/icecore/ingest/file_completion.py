@@ -1,4 +1,4 @@
-"""Files that appear in a folder while a model writes them, and when each of them is complete."""
+"""Detect files that appear in a directory while a model writes them, and decide when each is complete."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-#: beside ``x.nc`` an empty ``x.nc.done`` says that it is complete
+#: suffix of the marker file: an empty ``x.nc.done`` beside ``x.nc`` says that ``x.nc`` is complete
 MARKER = ".done"
-#: names under which files are written before they get their own
+#: suffixes of temporary names, under which programs write files before they rename them
 _UNFINISHED = (MARKER, ".tmp", ".part", ".partial")
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A file as it was found: its name and what tells one state of it from another."""
+    """State of a file when it was listed: name, size (bytes) and modification time (ns)."""
 
     name: str
     size: int
@@ -26,7 +26,7 @@ class Seen:
 
 
 def look(folder: Path, pattern: str) -> list[Seen]:
-    """The files of a folder whose names fit, in the order of their names."""
+    """Return the files of a directory whose names match ``pattern``, ordered by name."""
     found: dict[str, os.stat_result] = {}
     markers = set()
     with os.scandir(folder) as entries:
@@ -34,7 +34,7 @@ def look(folder: Path, pattern: str) -> list[Seen]:
             if entry.name.endswith(MARKER):
                 markers.add(entry.name)
             elif _is_named(entry.name) and fnmatch(entry.name, pattern):
-                with suppress(FileNotFoundError):  # it may be renamed or deleted in this moment
+                with suppress(FileNotFoundError):  # it may be renamed or deleted at this moment
                     if entry.is_file():
                         found[entry.name] = entry.stat()
     return [
@@ -44,7 +44,7 @@ def look(folder: Path, pattern: str) -> list[Seen]:
 
 
 def has_changed(folder: Path, file: Seen) -> bool:
-    """Whether a file is another one than was seen: it is written still. One that is gone is no other one."""
+    """Whether a file changed since it was listed, so it is still being written; False if it was deleted."""
     with suppress(FileNotFoundError):
         stat = os.stat(folder / file.name)
         return (stat.st_size, stat.st_mtime_ns) != (file.size, file.mtime_ns)
@@ -56,13 +56,16 @@ def _is_named(name: str) -> bool:
 
 
 class Arrivals:
-    """Tells complete files from those that still grow: they look the same twice, or have their marker."""
+    """Separates complete files from growing ones.
+
+    A file is complete if it is unchanged between two listings, or if its marker file exists.
+    """
 
     def __init__(self) -> None:
         self._before: dict[str, Seen] = {}
 
     def complete(self, seen: Iterable[Seen]) -> tuple[list[Seen], list[Seen]]:
-        """(Those that are complete, those that aren't yet), of what one look found."""
+        """Return the complete files and the incomplete files of one listing."""
         ready: list[Seen] = []
         growing: list[Seen] = []
         now = {file.name: file for file in seen}

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from icecore.ingest.link import link
 
-#: changes when repositories made by older versions must not be used again
+#: version of this cache; increased when repositories made by older versions must not be reused
 _LAYOUT = "1"
 
 
 class Indexes:
-    """Repositories by the identity of the file that each links: path, size and time of the last change.
+    """Cached repositories, keyed by the linked file's path, size and modification time.
 
     A file that changes gets a new repository. The older ones are removed, except those that this process has
     returned, because requests may still read them.
@@ -50,7 +50,7 @@ class Indexes:
             try:
                 made.rename(target)
             except OSError:
-                if not target.exists():  # else another process was faster
+                if not target.exists():  # otherwise another process created it first
                     raise
         for older in self._directory.glob(f"{_prefix(file)}-*"):
             if older not in self._returned:

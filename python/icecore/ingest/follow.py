@@ -1,4 +1,4 @@
-"""Pack files as a model writes them, in the order of their names, a commit for what a look finds complete."""
+"""Pack files as a model writes them, in the order of their names; one commit per poll."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from icecore.sources.failure import Failure
 if TYPE_CHECKING:
     from icecore.writing.writer import Writer
 
-#: how often a file is tried while others who follow commit
+#: number of attempts to pack a file while other followers commit
 _ATTEMPTS = 10
-#: files of a commit at most, and their bytes where there are several: what a crash can make it do again
+#: most files and bytes of one commit (one file may be larger): the most work that a crash can lose
 _FILES, _BYTES = 256, 256 << 20
-#: looks in which a file still grows and holds up complete ones, until that is said
+#: number of polls that a growing file may hold up complete ones before it is reported
 _PATIENCE = 10
 
 
 @dataclass(frozen=True)
 class Event:
-    """A file was packed, could not be (``failure``), or is waited for by so many ``later`` ones.
+    """A file was packed, failed (``failure``), or still grows while ``later`` complete files wait for it.
 
-    Of a packed one, ``report`` is about the commit, which brought the files ``together``, in this order.
+    For a packed file, ``report`` describes the commit, and ``together`` lists the files of the commit.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Event:
 
     @property
     def is_last(self) -> bool:
-        """Are there no more events of the same commit?"""
+        """Whether this is the last event of its commit."""
         return not self.together or self.name == self.together[-1]
 
     def as_dict(self) -> dict[str, Any]:
-        """The event as plain values, for a line of JSON."""
+        """Return the event as plain values, for one line of JSON."""
         if self.failure is not None:
             kind, message, hint = self.failure.kind, self.failure.message, self.failure.hint
             return {"event": "failed", "name": self.name, "kind": kind, "message": message, "hint": hint}
@@ -70,19 +70,20 @@ class Event:
 
 
 class Follower:
-    """Takes the files of a folder into a repository as they are completed.
+    """Packs the files of a directory into a repository as they are completed.
 
-    A file is complete when its size and time of change are the same at two looks, ``poll`` seconds apart, or
-    when a file of its name with ``.done`` after it lies beside it. Names that begin with a dot or end in
-    ``.tmp``, ``.part`` or ``.partial`` are left alone until they are renamed. One that is written to while it
-    is packed was not complete: it is left to a later look. Files are taken in the order of
-    their names. With ``concat`` one that is not complete, or can't be packed, holds up those after it: rows
-    can only be added at the end.
+    A file is complete when its size and modification time are unchanged between two polls, ``poll`` seconds
+    apart, or when a file with its name plus ``.done`` exists beside it. Names that begin with a dot or end in
+    ``.tmp``, ``.part`` or ``.partial`` are ignored until they are renamed. A file that changes while it is
+    packed is not complete; it is tried again at a later poll. Files are packed in the order of their names.
+    With ``concat``, a file that is incomplete or fails holds up the later ones, because rows can only be
+    appended.
 
-    Files that are complete at one look are taken by one commit (at most 256 of them, or 256 MiB), since each
-    commit has its price in time and on disk. It also notes their names, sizes and times: another Follower
-    goes on where this one stopped, and of several at once each file is taken by one. A file that can't be
-    packed is named, and tried again when it changes; others that were to share its commit get their own.
+    Files that are complete at the same poll share one commit (at most 256 files or 256 MiB), because each
+    commit costs time and disk space. The commit also records their names, sizes and modification times.
+    Another Follower can therefore continue where this one stopped, and of several concurrent Followers only
+    one packs each file. A file that fails is reported and tried again when it changes; the other files of its
+    commit are then committed separately.
     """
 
     def __init__(
@@ -99,21 +100,23 @@ class Follower:
     ) -> None:
         """
         Args:
-            folder: that the files appear in; those of folders below are not taken.
-            into: the repository; made with the first file where there is none.
-            group: where they go: with ``concat`` all of them, else each to a group of its own below. By
-                default the root, with ``concat`` a group named like the folder.
-            concat: the dimension to join them along.
-            pattern: which names, as a shell has them: ``*.nc``.
-            poll: seconds between two looks.
-            storage: credentials of the repository's object store.
-            keep_going: with ``concat`` too, go on without a file that can't be packed; it can't be taken
-                later then.
-            options: of :func:`icecore.pack`: ``chunk``, ``codec``, ``goal``, ``memory``, ….
+            Args:
+                folder: directory in which the files appear; subdirectories are ignored.
+                into: the repository; it is created with the first file if it does not exist.
+                group: the group for the data: with ``concat`` for all files, otherwise the parent of one
+                    group per file. The default is the root, or with ``concat`` a group named like the
+                    directory.
+                concat: the dimension to join the files along.
+                pattern: shell pattern of the file names, such as ``*.nc``.
+                poll: seconds between two polls.
+                storage: credentials of the repository's object store.
+                keep_going: with ``concat``, continue without a file that can't be packed; that file can't be
+                    added later.
+                options: options of :func:`icecore.pack`: ``chunk``, ``codec``, ``goal``, ``memory``, ….
 
-        Raises:
-            Error: ``not-found`` where there is no folder; ``invalid``, ``codec``, ``format`` for options that
-                no file could be packed with.
+            Raises:
+                Error: ``not-found`` if the directory does not exist; ``invalid``, ``codec`` or ``format`` for
+                    options that no file could be packed with.
         """
         PackOptions((), into, concat=concat, **options).check()
         self._folder = address.local(folder)
@@ -139,7 +142,7 @@ class Follower:
         self._look_up()
 
     def step(self) -> Iterator[Event]:
-        """Look once, and take what is complete."""
+        """Poll once and pack the complete files."""
         self._unfinished.clear()
         ready, growing = self._arrivals.complete(look(self._folder, self._pattern))
         first = min((file.name for file in growing), default=None) if self._concat is not None else None
@@ -160,12 +163,12 @@ class Follower:
             yield Event(first, later=len(later))
 
     def _try(self, files: list[Seen]) -> Iterator[Event]:
-        """Outcome of each file; files that another process packed are left out."""
+        """Yield the outcome of each file; files that another process packed are left out."""
         try:
             report, taken = self._take(files)
         except errors.Error as error:
             if len(files) == 1:
-                if has_changed(self._folder, files[0]):  # its writer only paused: a later look decides
+                if has_changed(self._folder, files[0]):  # its writer only paused: a later poll decides
                     self._unfinished.add(files[0].name)
                 else:
                     yield self._refuse(files[0], error)
@@ -190,19 +193,19 @@ class Follower:
         return Event(file.name, failure=failure)
 
     def _holds_up(self, name: str) -> bool:
-        """Whether later files wait for this one: not for one whose place is taken anyway."""
+        """Whether later files wait for this one; not if a later file is already packed."""
         if self._concat is None or name <= max(self._taken, default=""):
             return False
         return name in self._unfinished or (name in self._refused and not self._keep_going)
 
     def _is_slow(self, name: str, waited_for: bool) -> bool:
-        """Whether it is time to say that complete files wait for this one, which still grows."""
+        """Whether to report now that complete files wait for this one, which is still growing."""
         looks = self._slow[1] + 1 if self._slow[0] == name and waited_for else int(waited_for)
         self._slow = (name, looks)
         return looks == _PATIENCE
 
     def run(self, until_idle: float | None = None, stop: threading.Event | None = None) -> Iterator[Event]:
-        """Look again and again, until no file was packed for ``until_idle`` seconds or ``stop`` is set."""
+        """Poll repeatedly until no file was packed for ``until_idle`` seconds or ``stop`` is set."""
         stop = stop or threading.Event()
         last = time.monotonic()
         while True:
@@ -217,7 +220,7 @@ class Follower:
                 return
 
     def _look_up(self) -> bool:
-        """Learn what was taken by now; whether others took anything."""
+        """Update the list of packed files; return whether other followers packed any."""
         repo = destination(self._into, self._storage)
         rows = ledger.length(repo) if repo is not None else 0
         if repo is None or rows == self._rows:
@@ -226,7 +229,7 @@ class Follower:
         return True
 
     def _take(self, files: list[Seen]) -> tuple[Report | None, list[Seen]]:
-        """Pack files, in one commit; also returns which of them: not those that others who follow took."""
+        """Pack files in one commit; return the report and those files that no other follower had packed."""
         for attempt in range(_ATTEMPTS):
             self._look_up()
             wanted = [file for file in files if self._taken.get(file.name) != file]
@@ -255,11 +258,11 @@ class Follower:
             raise errors.make("conflict", message, "names must sort in the order in which files come")
 
     def _pack(self, files: list[Seen]) -> Report:
-        """Pack files; their note goes into the same commit.
+        """Pack files and record them in the same commit.
 
         Raises:
-            Error: ``source-changed`` where one of them was written to since it was seen: the note would be
-                about another state than the one that was packed.
+            Error: ``source-changed`` if a file changed since it was listed: the record would describe
+                another state than the packed one.
         """
         known = self._rows
 
@@ -286,7 +289,7 @@ class Follower:
 
 
 def _together(files: list[Seen]) -> Iterator[list[Seen]]:
-    """The files of each commit."""
+    """Yield the files of each commit."""
     batch: list[Seen] = []
     for file in files:
         if batch and (len(batch) == _FILES or sum(each.size for each in batch) + file.size > _BYTES):

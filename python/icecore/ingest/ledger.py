@@ -1,6 +1,6 @@
-"""Which files a repository has taken, so that following a folder can stop and go on.
+"""Record of the files that a repository has packed, so that following a directory can be resumed.
 
-A hidden array of text that grows by a row for each file, in the same commit as the file's data.
+The record is a hidden string array that grows by one row per file, in the same commit as the file's data.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
     from icecore.writing.writer import Writer
 
-#: the hidden array
+#: path of the hidden array
 PATH = "/__followed__/files"
-#: notes of a chunk, which is written again with each commit until it is full
+#: rows per chunk; a chunk is rewritten with each commit until it is full
 _ROWS = 512
 
 
 def taken(repo: Repo, group: str) -> dict[str, Seen]:
-    """The files that went to ``group``, by name; the newest state of each.
+    """Return the files that were packed into ``group``, by name, each in its newest state.
 
     Raises:
-        Error: ``corrupt`` where the array holds something else.
+        Error: ``corrupt`` if the array holds other data.
     """
     if PATH not in repo:
         return {}
@@ -43,15 +43,15 @@ def taken(repo: Repo, group: str) -> dict[str, Seen]:
 
 
 def length(repo: Repo) -> int:
-    """Files that were taken so far, to whatever group."""
+    """Return the number of files that were packed so far, into any group."""
     return len(repo._array(PATH)) if PATH in repo else 0
 
 
 def take(writer: Writer, group: str, files: Sequence[Seen], known: int) -> None:
-    """Note that the writer's commit will hold ``files``.
+    """Record that the writer's commit contains ``files``.
 
     Raises:
-        Error: ``conflict`` where others took files too since ``known`` of them were.
+        Error: ``conflict`` if other followers recorded files after the first ``known`` ones.
     """
     rows = [
         json.dumps({"group": group, "name": file.name, "size": file.size, "mtime_ns": file.mtime_ns})

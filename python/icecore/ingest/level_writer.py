@@ -1,4 +1,4 @@
-"""Writer of one level of a stored trend: joins windows that come in order, stores complete ones."""
+"""Writer of one level of a stored trend: merges windows in ascending order and stores the complete ones."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.writing.writer import Writer
 
-#: windows of a chunk
+#: windows per chunk
 _CHUNK = 16_384
-#: windows that are read at once
+#: windows per read
 _READ = 1 << 20
 #: CF's cell methods of the statistics (1.12, appendix E)
 _METHODS = {"min": "minimum", "max": "maximum", "mean": "mean", "rms": "root_mean_square"}
 
 
 class LevelWriter:
-    """Takes sums of windows in ascending order and stores complete windows.
+    """Accepts sums of windows in ascending order and stores complete windows.
 
     Attributes:
-        length: nanoseconds of a window.
+        length: length of a window, in nanoseconds.
         first: number of the level's first window, counted from the epoch.
-        begin: number of the first window that is written; those before it stay.
+        begin: number of the first window to write; earlier windows are kept.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LevelWriter:
         self._arrays: dict[str, ArrayWriter] = {}
 
     def start(self, known: Level | None, time: int) -> None:
-        """Make the level's arrays, or keep the ``known`` windows that end before ``time`` (nanoseconds)."""
+        """Create the level's arrays, or keep the ``known`` windows that end before ``time`` (nanoseconds)."""
         if known is not None and known.first != self.first:
             self._writer.delete(known.path)
             known = None
@@ -107,7 +107,7 @@ class LevelWriter:
         return {**found, KEY: axis.attribute()}
 
     def seeds(self) -> Iterator[Sums]:
-        """Windows of the finer level that stay, as far as they belong to windows to be written."""
+        """Yield the kept windows of the finer level that are part of windows to be written."""
         finer = self._finer
         if finer is None or finer._known is None:
             return
@@ -115,20 +115,20 @@ class LevelWriter:
             yield finer._known.sums(self._array.repo, at, min(at + _READ, finer.begin))
 
     def take(self, part: Sums) -> Sums:
-        """Take windows of the finer level, or of samples; returns this level's windows that are complete."""
+        """Add windows of the finer level, or samples; return the complete windows of this level."""
         both = joined([self._open, part.merged(self._ratio)]).merged()
         done, self._open = both.part(slice(0, -1)), both.part(slice(-1, None))
         self._store(done)
         return done
 
     def flush(self) -> Sums:
-        """The last window, complete or not."""
+        """Return the last window, complete or not."""
         done, self._open = self._open, joined([])
         self._store(done)
         return done
 
     def close(self) -> None:
-        """Store what waits, and record how many samples the level holds."""
+        """Store the pending windows, and record the number of samples that the level covers."""
         self._write(len(self._done))
         stated = {"window": self._seconds, "rows": self._times.count}
         self._writer._native.set_attrs(self._path, dump({}, {"trend": stated}))
@@ -143,7 +143,7 @@ class LevelWriter:
             self._write(behind)
 
     def _write(self, count: int) -> None:
-        """Write the first windows that wait, which lie in one chunk."""
+        """Write the first ``count`` pending windows, which are in one chunk."""
         part, self._done = self._done.part(slice(0, count)), self._done.part(slice(count, None))
         part = part.part(slice(int(np.searchsorted(part.number, self.begin)), None))
         if not len(part):

@@ -1,4 +1,4 @@
-"""Index arrays where they lie: references to the chunks of source files, in one commit, no data copied."""
+"""Link arrays in place: store references to the chunks of source files in one commit, without copying."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def link(
 
 
 def run(options: LinkOptions) -> Report:
-    """Link as ``options`` say: resolve the sources, plan, write, report."""
+    """Link according to ``options``: resolve the sources, plan, write, report."""
     began = time.perf_counter()
     options.check()
     sources = link_sources(options)
@@ -118,7 +118,7 @@ def _attempt(options: LinkOptions, sources: Sources) -> Report:
 
 
 def _write(writer: Writer, plan: LinkPlan, report: Report) -> None:
-    """Write everything that a plan names, into one commit."""
+    """Write everything in the plan, as one commit."""
     options = plan.options
     write_groups(writer, plan.assembly, options.replace)
     linked = [each.step.entry for each in plan.steps if each.how != "copied"]

@@ -9,7 +9,7 @@ from icecore.ingest.placement import Step
 from icecore.ingest.report import Row
 from icecore.sources.mapping.stitched_array import decodes_alike
 
-#: codecs that icecore also writes, so that single chunks among linked ones can be copied
+#: codecs that icecore can encode, so that single chunks among linked ones can be copied
 _WRITABLE = {
     "bytes",
     "transpose",
@@ -32,9 +32,9 @@ class LinkStep:
     """One array to link or copy.
 
     Attributes:
-        step: the array and the stored one that it meets.
+        step: the array, and the stored array at its path.
         how: ``linked``; ``mixed`` (linked, with some chunks copied under the same codecs); ``copied``.
-        why: the reason of a copy, or a remark on the links.
+        why: the reason for a copy, or a remark on the links.
     """
 
     step: Step
@@ -43,7 +43,7 @@ class LinkStep:
 
     @property
     def row(self) -> Row:
-        """The step as a line of the report."""
+        """The step as a row of the report."""
         entry = self.step.entry
         links = entry.links if self.how != "copied" else None
         chunks, nbytes = (len(links), links.nbytes) if links is not None else (0, 0)
@@ -51,7 +51,7 @@ class LinkStep:
 
 
 def link_step(step: Step) -> LinkStep:
-    """Decide for one array."""
+    """Decide how one array is written."""
     entry = step.entry
     if entry.links is None:
         return LinkStep(step, "copied", entry.note or "its bytes can't be linked")
@@ -68,12 +68,12 @@ def link_step(step: Step) -> LinkStep:
 
 
 def writable(codecs: list[dict[str, Any]]) -> bool:
-    """Whether icecore also encodes with these codecs."""
+    """Whether icecore can encode with these codecs."""
     return all(codec["name"] in _WRITABLE for codec in codecs)
 
 
 def _misfit(step: Step) -> str:
-    """The reason why the new part can't be linked into the stored array's grid; empty where it can."""
+    """Return why the new part can't be linked into the stored array's grid; empty if it can."""
     entry, old = step.entry, step.old
     assert old is not None
     stored = old.document["chunk_grid"]["configuration"].get("chunk_shape")

@@ -1,4 +1,4 @@
-"""Plan of a ``link``: where each array goes, which are linked, which are copied and why."""
+"""Plan of a ``link``: the path of each array, and which arrays are linked or copied, with the reasons."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from icecore.sources.failure import Failure
 
 @dataclass
 class LinkPlan:
-    """What a ``link`` will write; ``str(plan)`` is a table, ``as_dict()`` the same for JSON.
+    """Everything that a ``link`` will write; ``str(plan)`` is a table, ``as_dict()`` the same for JSON.
 
     Attributes:
-        options: what the caller asked.
-        assembly: groups, arrays and what they meet.
+        options: arguments of the call.
+        assembly: groups and arrays, and the stored arrays at their paths.
         steps: the arrays to link or copy.
         failures: sources and arrays that can be neither linked nor copied.
-        notes: what a reader of the arrays should know.
-        anything: whether something would be written.
+        notes: notes for readers of the arrays.
+        anything: whether anything would be written.
     """
 
     options: LinkOptions
@@ -76,10 +76,10 @@ class LinkPlan:
 
 
 def plan(options: LinkOptions, sources: Sources, base: Repo | None) -> LinkPlan:
-    """Plan what a link of ``sources`` writes over the version ``base`` (None: no repository yet).
+    """Plan the link of ``sources`` onto the version ``base`` (None: no repository yet).
 
     Raises:
-        DamagedSource: a file of several joined ones is damaged.
+        DamagedSource: one of several joined files is damaged.
     """
     assembly = assemble(
         sources.indexed,

@@ -1,4 +1,4 @@
-"""Reading sources through icecore's own pipeline: their chunks linked into a repository in memory."""
+"""Read sources through icecore's own pipeline: link their chunks into a repository in memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from icecore.repository.open import create
 from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
-#: chunks that can't be linked are copied into memory up to this many bytes in all
+#: largest total size (bytes) of chunks that can't be linked and are copied into memory
 _COPIES = 64 << 20
 
 
 def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
-    """A reader for each entry: through the pipeline (on all cores, few requests) where its chunks can be
-    linked, else the source's own. The references live as long as the readers.
+    """Return a reader for each entry.
+
+    Linkable entries are read through the pipeline (all cores, few requests), others by the source's own
+    reader. The references live as long as the readers.
     """
     chosen = _choose(entries)
     if not chosen:
@@ -40,7 +42,7 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
             for flat, chunk in entry.native.items():
                 start = tuple(part.start for part in entry.chunk_region(flat))
                 writer._native.write(path, start, chunk())
-        # Not committed: that would write a manifest for each array, only to read it again.
+        # Not committed: a commit would write a manifest for each array, which would then be read again.
         view = writer._pending()
         writer.abort()
     return [

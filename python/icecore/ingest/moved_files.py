@@ -1,4 +1,4 @@
-"""Linked files below a directory that was moved: where each is now, and whether it is the same file."""
+"""Linked files below a moved directory: find each new location and check that it is the same file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icecore.repository import address
 from icecore.sources.files.content_check import checksum_of, is_checksum, is_whole, same_bytes
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
 
-#: what was recorded of a file when it was linked: size (bytes), modification time (ns, -1: unknown), ETag
+#: recorded identity of a linked file: size (bytes), modification time (ns, -1: unknown), ETag
 Recorded = tuple[int, int, str | None]
 
 
@@ -25,8 +25,8 @@ class MovedFile:
         old: its recorded URL.
         new: its URL below the new directory.
         state: ``relinked``, ``missing`` or ``differing``.
-        why: what shows that it is the same file, or what differs.
-        now: its identity at the new place; None if it is missing.
+        why: evidence that it is the same file, or what differs.
+        now: its identity at the new location; None if it is missing.
     """
 
     old: str
@@ -43,7 +43,7 @@ class MovedFile:
 
 
 def relocation(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Callable[[str], str | None]:
-    """Return a function from a recorded URL to its URL at the new place; None for files elsewhere.
+    """Return a function that maps a recorded URL to its URL at the new location; None for other files.
 
     ``old`` and ``new`` are directories, files or URL prefixes.
     """
@@ -62,7 +62,7 @@ def relocation(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> Call
 
 
 def check(url: str, new: str, recorded: Recorded | None) -> MovedFile:
-    """Compare the file at ``new`` with what was recorded of ``url`` when it was linked."""
+    """Compare the file at ``new`` with the recorded identity of the linked file ``url``."""
     try:
         now = identity(_place(new))
         same, why = _compare(url, new, recorded, now)
@@ -76,7 +76,7 @@ def check(url: str, new: str, recorded: Recorded | None) -> MovedFile:
 
 
 def _compare(url: str, new: str, recorded: Recorded | None, now: Identity) -> tuple[bool, str]:
-    """Whether the file is the one that was linked, and what shows it."""
+    """Return whether the file is the linked one, and the evidence."""
     if recorded is None:
         return _compare_with_old(url, new, "its size and time were not recorded")
     size, mtime_ns, etag = recorded
@@ -107,7 +107,7 @@ def _compare_with_old(url: str, new: str, otherwise: str) -> tuple[bool, str]:
 
 
 def _is_unchanged(url: str, recorded: Recorded) -> bool:
-    """Whether the file still exists at the old place as it was linked."""
+    """Whether the file still exists unchanged at its old location."""
     try:
         was = identity(_place(url))
     except errors.Error:

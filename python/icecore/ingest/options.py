@@ -1,4 +1,4 @@
-"""Options of ``link`` and ``pack``: what the caller asked, before any source is opened."""
+"""Options of ``link`` and ``pack``: the caller's arguments, before any source is opened."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
     from icecore.writing.writer import Writer
 
-#: lengths per axis, or dimension name → length
+#: lengths per axis, or a mapping from dimension name to length
 Shape = Sequence[int] | Mapping[str, int]
-#: called with (path, bytes done, bytes in all)
+#: called with (path, finished bytes, total bytes)
 ProgressCall = Callable[[str, int, int], None]
 Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Existing:
-    """What to do where an array exists already: refuse (the default), or exactly one of these."""
+    """Action for an array that already exists: reject it (the default), or exactly one of these."""
 
     append: bool = False
     replace: bool = False
     skip: bool = False
 
     def check(self, concat: str | None) -> None:
-        """Reject contradictions.
+        """Reject contradictory options.
 
         Raises:
-            Error: ``invalid`` where several are given, or ``append`` without a dimension.
+            Error: ``invalid`` if several are set, or ``append`` without a dimension.
         """
         if self.append + self.replace + self.skip > 1:
             raise errors.make(
@@ -54,7 +54,7 @@ class Existing:
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """What ``link`` and ``pack`` have in common; :func:`icecore.pack` describes each."""
+    """Options that ``link`` and ``pack`` share; :func:`icecore.pack` describes them."""
 
     sources: Any
     into: Repo | Place
@@ -77,16 +77,16 @@ class IngestOptions:
 
     @property
     def existing(self) -> Existing:
-        """What to do where an array exists already."""
+        """The action for arrays that already exist."""
         return Existing(self.append, self.replace, self.skip_existing)
 
     @property
     def of_formats(self) -> dict[str, Any]:
-        """Options that go to the modules of the formats."""
+        """Options that are passed to the format modules."""
         return {"allow_missing": True} if self.allow_missing else {}
 
     def check(self) -> None:
-        """Reject contradictions.
+        """Reject contradictory options.
 
         Raises:
             Error: ``invalid``.
@@ -103,7 +103,7 @@ class LinkOptions(IngestOptions):
     allow_links: Sequence[str] | None = None
 
 
-#: the goal for reads of single elements: small pages, without measuring
+#: goal for reads of single elements: small pages, not measured
 RANDOM = "random"
 
 
@@ -129,12 +129,12 @@ class PackOptions(IngestOptions):
 
     @property
     def codec_goal(self) -> Goal:
-        """What ``codec="auto"`` optimizes."""
+        """The goal that ``codec="auto"`` optimizes for."""
         return Goal.of("balanced" if self.goal == RANDOM else self.goal, self.bandwidth)
 
     @property
     def codec_spec(self) -> spec.Spec:
-        """``codec``; of the goal ``random`` small pages, which need no measuring."""
+        """``codec``; for the goal ``random``, small pages without measuring."""
         return "pages" if self.codec == "auto" and self.goal == RANDOM else self.codec
 
     @property
@@ -144,11 +144,11 @@ class PackOptions(IngestOptions):
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of data held at once."""
+        """Limit of the data in memory, in bytes."""
         return text.parse_size(self.memory)
 
     def check(self) -> None:
-        """Reject contradictions, and values that no source could be packed with.
+        """Reject contradictory options, and values that no source could be packed with.
 
         Raises:
             Error: ``invalid``, ``codec``, ``format``.

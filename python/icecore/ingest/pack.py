@@ -1,4 +1,4 @@
-"""Re-encode arrays and tables into a repository: plan, measure codecs, write through a memory budget."""
+"""Re-encode arrays and tables into a repository: plan, measure codecs, write within a memory limit."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def pack(
         message: the commit message.
         storage: credentials of the repository's object store.
         progress: called with (path, finished bytes, total bytes).
-        grows: the dimension along which data will be appended later; chunks are planned for one source or
-            more per commit.
+        grows: the dimension along which data will be appended later; chunks are planned for commits of
+            one source or more.
         below: without ``group``: the parent of the groups named like the files.
         then: called with the writer after all arrays are written, to add to the same commit.
 
@@ -144,7 +144,7 @@ def pack(
 
 
 def run(options: PackOptions) -> Report:
-    """Pack as ``options`` say: resolve the sources, plan, write, report."""
+    """Pack according to ``options``: resolve the sources, plan, write, report."""
     began = time.perf_counter()
     options.check()
     sources = pack_sources(options)
@@ -155,7 +155,7 @@ def run(options: PackOptions) -> Report:
 
 def _attempt(options: PackOptions, sources: Sources) -> Report:
     message = options.message or commit_message("pack", sources.indexed)
-    # Half of the memory may be on its way to the encoders.
+    # Up to half of the memory may be queued for the encoders.
     target = open_target(options.into, options.storage, message, 2 * options.memory_bytes, options.dry_run)
     plan = pack_plan.plan(options, sources, target.base)
     report = plan.report()
@@ -172,7 +172,7 @@ def _attempt(options: PackOptions, sources: Sources) -> Report:
 
 
 def _write(writer: Writer, plan: PackPlan, report: Report) -> ArrayFailures:
-    """Write everything that a plan names, into one commit."""
+    """Write everything in the plan, as one commit."""
     options = plan.options
     write_groups(writer, plan.assembly, options.replace)
     failures = ArrayFailures(writer, plan.assembly.steps, options.keep_going)

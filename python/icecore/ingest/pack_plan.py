@@ -1,4 +1,4 @@
-"""Plan of a ``pack``: where each array and table goes, with which chunks, shards and codecs."""
+"""Plan of a ``pack``: the path, chunks, shards and codecs of each array, and the path of each table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from icecore.sources.failure import Failure
 
 @dataclass(frozen=True)
 class PackStep:
-    """One array to write, and its layout; None where it is measured, or the stored array has one."""
+    """One array to write, and its layout; None if it will be measured, or if the array is appended to."""
 
     step: Step
     layout: Layout | None
@@ -41,17 +41,17 @@ class PackStep:
 
 @dataclass
 class PackPlan:
-    """What a ``pack`` will write; ``str(plan)`` is a table, ``as_dict()`` the same for JSON.
+    """Everything that a ``pack`` will write; ``str(plan)`` is a table, ``as_dict()`` the same for JSON.
 
     Attributes:
-        options: what the caller asked.
-        choice: how arrays are stored.
-        assembly: groups, arrays and what they meet.
+        options: arguments of the call.
+        choice: chunks, shards and codecs that the caller chose.
+        assembly: groups and arrays, and the stored arrays at their paths.
         steps: the arrays to write.
         tables: the text tables to write.
         failures: sources and arrays that can't be packed.
-        notes: what a reader of the arrays should know.
-        anything: whether something would be written.
+        notes: notes for readers of the arrays.
+        anything: whether anything would be written.
     """
 
     options: PackOptions
@@ -65,7 +65,7 @@ class PackPlan:
 
     @property
     def budget(self) -> int:
-        """Bytes of a box of data that is read and encoded at once."""
+        """Size in bytes of a box of data that is read and encoded at a time."""
         return self.options.memory_bytes // 4
 
     @property
@@ -113,10 +113,10 @@ class PackPlan:
 
 
 def plan(options: PackOptions, sources: Sources, base: Repo | None) -> PackPlan:
-    """Plan what a pack of ``sources`` writes over the version ``base`` (None: no repository yet).
+    """Plan the pack of ``sources`` onto the version ``base`` (None: no repository yet).
 
     Raises:
-        DamagedSource: a file of several joined ones is damaged.
+        DamagedSource: one of several joined files is damaged.
         Error: ``invalid`` for chunks, shards or reads that fit no array.
     """
     choice = StorageChoice.of(options, len(sources.indexed))
@@ -197,7 +197,7 @@ def _resolved(
 
 
 def _codec_failures(plan: PackPlan) -> list[Failure]:
-    """Arrays that the named codec can't encode, which a pack would find while it writes."""
+    """Return failures of arrays that the named codec can't encode; a pack would find them only later."""
     found = []
     for each in plan.steps if plan.choice.codec != "auto" else ():
         if each.step.old is None and each.layout is not None:
@@ -209,7 +209,7 @@ def _codec_failures(plan: PackPlan) -> list[Failure]:
 
 
 def _ignored(table: str, options: PackOptions) -> list[Failure]:
-    """A note on options that apply to arrays only, where there are text tables."""
+    """Return a note on options that apply to arrays only and are ignored for text tables."""
     codec = None if options.codec == "auto" else options.codec
     named = {"chunk": options.chunk, "shard": options.shard, "access": options.access, "codec": codec}
     given = [name for name, value in named.items() if value is not None]

@@ -1,4 +1,4 @@
-"""Place the arrays of sources in the repository: the path of each, and the stored array that it meets."""
+"""Assign each array of the sources a path in the repository, and find the stored array at that path."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Step:
-    """An array to make or extend.
+    """An array to create or extend.
 
     Attributes:
-        path: in the repository.
-        source: the (first) source it comes from.
+        path: path in the repository.
+        source: name of its (first) source.
         entry: its data; when extending, only the new part, in the type and units of the stored array.
         old: the stored array that is extended, or None for a new one.
         axis: the axis along which it is extended.
-        replaced: the stored array that the new one takes the place of.
+        replaced: the stored array that is replaced, or None.
     """
 
     path: str
@@ -51,12 +51,12 @@ class Step:
 
     @property
     def start(self) -> int:
-        """Where the new part begins along ``axis``."""
+        """Index along ``axis`` at which the new part begins."""
         return self.old.shape[self.axis] if self.old is not None else 0
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the array when all is done."""
+        """The shape of the array after writing."""
         shape = list(self.entry.shape)
         if self.old is not None:
             shape[self.axis] += self.start
@@ -64,23 +64,23 @@ class Step:
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """The first element of the new part."""
+        """Index of the first element of the new part, per axis."""
         return tuple(self.start if i == self.axis else 0 for i in range(len(self.entry.shape)))
 
 
 @dataclass
 class Assembly:
-    """The groups and arrays that a set of sources becomes."""
+    """Groups and arrays to write for a set of sources."""
 
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     skipped: list[tuple[str, ArrayEntry, str]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    #: on arrays whose numbers aren't those of the files, and on files that are not in order
+    #: notes on arrays whose values differ from those in the files, and on files that are out of order
     notes: list[Failure] = field(default_factory=list)
 
     def anything(self, repo: Repo | None) -> bool:
-        """Whether there is something to write: arrays, or groups (with attributes) without any."""
+        """Whether there is anything to write: arrays, or new groups without arrays."""
         if self.steps or self.failures:
             return bool(self.steps)
         known = repo._nodes if repo is not None else {}
@@ -96,20 +96,20 @@ def assemble(
     unpack: bool = False,
     tolerance: float | None = None,
 ) -> Assembly:
-    """Give every array of every source its path, join along ``concat`` where one is named, and compare with
-    what exists.
+    """Assign every array of every source its path, join along ``concat`` if it is given, and compare with the
+    stored arrays.
 
-    Without ``concat`` each source goes to ``group``, or to a group of its own name; with it all go to one
-    group.
+    Without ``concat`` each source goes to ``group``, or to a group named like the source. With ``concat`` all
+    sources go to one group.
 
     Args:
         sources: indexed sources, in order.
-        group: where the root of each goes.
+        group: the group for the root of each source.
         concat: the dimension to join along.
-        repo: the repository, or None where it is yet to be made.
-        existing: what to do about arrays that exist.
-        unpack: join numbers of several scales as unscaled floats.
-        tolerance: accepted difference of coordinates, in their units.
+        repo: the repository, or None if it does not exist yet.
+        existing: action for arrays that already exist.
+        unpack: join numbers with different scales as unscaled floats.
+        tolerance: largest accepted difference of coordinates, in their units.
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
@@ -125,7 +125,7 @@ def assemble(
                     if note.kind in ("gaps", "overlap", "missing", "changed")
                 ]
     elif sources:
-        from icecore.sources.mapping.virtual_concat import concat as join  # with all that units of time need
+        from icecore.sources.mapping.virtual_concat import concat as join  # slow import
 
         root = address.absolute(group) if group is not None else sources[0].group
         maps = [source.arrays for source in sources]
@@ -143,7 +143,7 @@ def assemble(
             _place(result, sources[0].name, joined, root, nodes, existing, concat)
             if existing.append and repo is not None:
                 _left_behind(result, sources[0].name, joined, root, repo, concat)
-        except DamagedSource:  # without which the others can be joined
+        except DamagedSource:  # the caller can join the others without it
             raise
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
@@ -153,8 +153,8 @@ def assemble(
 def _out_of_order(
     maps: Sequence[ArrayMap], joined: ArrayMap, root: str, concat: str, repo: Repo | None
 ) -> list[Failure]:
-    """Notes on coordinates of the joined dimension that don't go on where the source before ends, or the
-    repository that is appended to.
+    """Return notes on coordinates of the joined dimension that do not continue after the end of the previous
+    source or of the stored array.
     """
     from icecore.sources.mapping.coordinate_order import Ends, disorder, ends
 
@@ -173,7 +173,7 @@ def _out_of_order(
 
 
 def _holds(repo: Repo | None, root: str, path: str, value: Any) -> bool:
-    """Whether the rows of a stored column hold a value; they are scanned in blocks."""
+    """Whether the rows of a stored column contain a value; they are scanned in blocks."""
     if repo is None:
         return False
     array = repo.arrays[address.join(root, path)]
@@ -181,10 +181,10 @@ def _holds(repo: Repo | None, root: str, path: str, value: Any) -> bool:
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two sources are one."""
+    """Whether two names refer to the same source."""
     if one == other:
         return True
-    with suppress(OSError):  # URLs, and what is gone
+    with suppress(OSError):  # URLs and deleted files
         return os.path.samefile(one, other)
     return False
 
@@ -238,7 +238,7 @@ def _place(
 
 
 def _group_over_array(result: Assembly, source: str, path: str, nodes: Mapping[str, Node]) -> None:
-    """A group can't stand where an array is, nor below one."""
+    """Reject a group at or below the path of an array."""
     parts = path.strip("/").split("/")
     for depth in range(1, len(parts) + 1):
         above = "/" + "/".join(parts[:depth])
@@ -263,12 +263,12 @@ def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: N
 
 
 def _number(data_type: Any) -> str:
-    """``int`` of ``int16``: files that are joined in one go get a type that holds all of their numbers."""
+    """Return ``int`` for ``int16``: joined files get a type that holds the numbers of all of them."""
     return data_type.rstrip("0123456789") if isinstance(data_type, str) else ""
 
 
 def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, repo: Repo, concat: str) -> None:
-    """Arrays beside those that grow have to grow with them: their rows would no longer belong together."""
+    """Reject a join that would not extend all arrays along ``concat``: their rows would no longer match."""
     groups = {address.join(root, path) for path in joined.groups}
     growing = {address.join(root, path) for path in joined.arrays}
     for path, array in repo.arrays.items():
@@ -279,14 +279,15 @@ def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, rep
 
 
 def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str) -> ArrayMap:
-    """What the repository holds of the sources' arrays, empty along ``concat``: new parts are joined to it,
-    so that they are converted to its units and types, or refused.
+    """Return the stored versions of the sources' arrays, with length 0 along ``concat``.
+
+    New parts are joined to them, so that they are converted to their units and types, or rejected.
     """
     result = ArrayMap("the repository")
     for path, new in {path: entry for each in maps for path, entry in each.arrays.items()}.items():
         stored = address.join(root, path)
         if repo is not None and stored not in repo.arrays and concat not in new.dims:
-            continue  # a new one beside those that grow
+            continue  # a new array beside the extended ones
         if repo is None or stored not in repo.arrays:
             raise errors.make(
                 "not-found",

@@ -1,4 +1,4 @@
-"""One array of a plan, and plans as text and as JSON."""
+"""One array of a plan, and the output of plans as text and JSON."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from icecore.sources.mapping.array_map import ArrayEntry
 
 @dataclass(frozen=True)
 class PlannedArray:
-    """What will be written for one array.
+    """The planned result for one array.
 
     Attributes:
-        path: in the repository.
-        meets: ``new``, ``append``, ``replace`` or ``skip``: what happens to an array stored there.
+        path: path in the repository.
+        meets: ``new``, ``append``, ``replace`` or ``skip``: the action for an array stored there.
         how: ``packed``, ``linked``, ``mixed``, ``copied`` or ``skipped``.
-        shape: elements of the array when all is written.
+        shape: shape of the array after writing, in elements.
         dtype: its data type.
-        chunk: elements of a chunk; None where it is measured while packing.
-        shard: elements of a shard; None where chunks are stored one by one, or it is measured.
+        chunk: chunk shape in elements; None if it is measured while packing.
+        shard: shard shape in elements; None if chunks are stored individually, or if it is measured.
         codec: codecs of a chunk, ``measured``, or ``as stored``.
-        raw: decoded bytes that will be written.
-        why: the reason of ``how``.
+        raw: number of decoded bytes to write.
+        why: the reason for ``how``.
     """
 
     path: str
@@ -43,13 +43,13 @@ class PlannedArray:
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """What will be written for one text table.
+    """The planned result for one text table.
 
     Attributes:
-        path: its group.
+        path: path of its group.
         meets: ``new``, ``append``, ``replace`` or ``skip``.
-        columns: names of its columns, as far as a label or the first lines say.
-        files: the files of its rows, in order.
+        columns: names of its columns, as far as a label or the first lines name them.
+        files: the files with its rows, in order.
     """
 
     path: str
@@ -59,7 +59,7 @@ class PlannedTable:
 
 
 def meets(step: Step) -> str:
-    """What a step does to the array stored at its path."""
+    """Return the action of a step on the array stored at its path."""
     if step.old is not None:
         return "append"
     return "replace" if step.replaced is not None else "new"
@@ -73,7 +73,7 @@ def stored_layout(step: Step) -> tuple[tuple[int, ...] | None, tuple[int, ...] |
 
 
 def skipped(assembly: Assembly) -> list[PlannedArray]:
-    """The arrays of an assembly that stay as they are."""
+    """Return the arrays of an assembly that are skipped."""
     return [
         PlannedArray(
             path,
@@ -92,18 +92,18 @@ def skipped(assembly: Assembly) -> list[PlannedArray]:
 
 
 def regular(entry: ArrayEntry) -> tuple[int, ...] | None:
-    """The chunk shape of a source's array; None on a grid that is not regular."""
+    """Return the chunk shape of a source's array; None if its grid is not regular."""
     return entry.chunks if isinstance(entry.chunks, tuple) else None
 
 
 def codec_label(codecs: Sequence[dict[str, Any]]) -> str:
-    """Names of codecs without the trivial ones: ``shuffle+zstd``."""
+    """Return the names of codecs without the trivial ones, such as ``shuffle+zstd``."""
     names = [str(codec.get("name", "?")).removeprefix("numcodecs.") for codec in codecs]
     return "+".join(name for name in names if name not in ("bytes", "crc32c")) or "none"
 
 
 def describe(arrays: Sequence[PlannedArray], tables: Sequence[PlannedTable]) -> str:
-    """A plan as text: a line an array, a line a table, the total."""
+    """Return a plan as text: one line per array, one line per table, and the total."""
     parts = []
     if arrays:
         cells = [

@@ -1,4 +1,4 @@
-"""Link a moved directory at its new place: the references change, files are not indexed again."""
+"""Change references to the files of a moved directory, without indexing the files again."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from icecore.sources.mapping.array_map import Links
 from icecore.tables.summaries.write import carry
 from icecore.writing.writer import Writer
 
-#: how many directories below the new one are searched for its repository
+#: depth of the search for a repository below the new directory
 _DEPTH = 3
 
 
 @dataclass(frozen=True)
 class RelinkOptions:
-    """What the caller of ``relink`` asked; the fields are the arguments of :func:`relink`."""
+    """Arguments of :func:`relink`."""
 
     old: str | os.PathLike[str]
     new: str | os.PathLike[str]
@@ -93,7 +93,7 @@ def relink(
 
 
 def run(options: RelinkOptions) -> RelinkReport:
-    """Relink as ``options`` say. A missing or differing file forbids a commit without ``keep_going``."""
+    """Relink according to ``options``; without ``keep_going`` a missing or differing file is an error."""
     began = time.perf_counter()
     repo = _repository(options)
     moved = relocation(options.old, options.new)
@@ -117,7 +117,7 @@ def run(options: RelinkOptions) -> RelinkReport:
 
 @dataclass
 class _Linked:
-    """Linked files of a repository: below the old directory, elsewhere, and of each array."""
+    """Linked files of a repository: below the old directory, elsewhere, and per array."""
 
     found: dict[str, Recorded | None] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
@@ -152,7 +152,7 @@ def _write(
 
 
 def _relink(writer: Writer, before: Repo, path: str, files: Mapping[str, MovedFile]) -> None:
-    """Set the references of one array that lead to moved files; the others stay."""
+    """Change the references of one array to moved files; other references are kept."""
     known, ids, chunks, offsets, lengths = before._native.array(path).links()
     moved = [number for number, (url, _) in enumerate(known) if url in files]
     rows = np.isin(ids, moved)

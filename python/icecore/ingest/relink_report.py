@@ -10,7 +10,7 @@ from icecore import errors
 from icecore.display import text
 from icecore.ingest.moved_files import MovedFile
 
-#: files that its representation lists
+#: largest number of files in ``str(report)``
 _SHOWN = 20
 
 
@@ -21,7 +21,7 @@ class RelinkReport:
     Attributes:
         repository: URL of the repository.
         files: the linked files below the old directory.
-        unchanged: number of linked files elsewhere, which are not touched.
+        unchanged: number of linked files outside the old directory.
         arrays: paths of the arrays with references to the relinked files.
         snapshot: id of the new version; None if nothing was committed.
         seconds: wall time.

@@ -1,4 +1,4 @@
-"""An array over one that exists: where both have one form, versions share the chunks that stay the same."""
+"""Replace an array: if both have the same metadata, versions share the chunks that are equal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from icecore.ingest.placement import Step
 from icecore.layout import layout
 from icecore.writing.writer import Writer
 
-#: what chunks depend on; shape, because Icechunk renumbers nothing
+#: metadata on which chunks depend; includes the shape because Icechunk does not renumber chunks
 _FORM = ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs")
 
 
 def make(writer: Writer, step: Step, text: str) -> bool:
-    """Make the step's array with this metadata document, instead of the one that it replaces; whether it has
-    that one's chunks until others are written over them.
+    """Create the step's array with the metadata document ``text``, replacing the stored one.
+
+    Returns:
+        Whether the stored chunks are kept until they are overwritten.
     """
     old = step.replaced
     if old is not None and _form(old.zarr_json) == _form(text):
@@ -35,14 +37,15 @@ def make(writer: Writer, step: Step, text: str) -> bool:
 def as_before(
     step: Step, chunk: Sequence[int], gathered: Callable[[float], layout.Layout], goal: Goal
 ) -> Planned | None:
-    """The codecs of the array that is replaced, where they were chosen for the same goal and its layout is
-    the same: measured anew, a rival might be a hair faster today, and nothing would be shared.
+    """Return the codecs of the replaced array, if they were chosen for the same goal and layout.
+
+    A new measurement might prefer another codec by a small margin, and no chunks would be shared.
 
     Args:
-        step: that writes the array.
-        chunk: that is planned for it.
-        gathered: ratio of compression → the layout.
-        goal: of the choice.
+        step: the step that writes the array.
+        chunk: the planned chunk shape.
+        gathered: maps a compression ratio to the layout.
+        goal: the goal of the choice.
     """
     old, entry = step.replaced, step.entry
     if old is None or old.shape != tuple(entry.shape) or old.grid[0] != tuple(chunk):
@@ -54,7 +57,7 @@ def as_before(
         if record.get("goal") != goal.name or record.get("bandwidth", goal.bandwidth) != goal.bandwidth:
             return None
     elif entry.nbytes >= KEPT:
-        return None  # its codecs were named
+        return None  # its codecs were named by the caller
     planned = Planned(old.codecs, record or {})
     where = gathered(planned.ratio)
     return planned if old.grid == (where.chunk, where.shard) else None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from icecore.ingest.link_plan import LinkPlan
     from icecore.ingest.pack_plan import PackPlan
 
-#: arrays that its representation names
+#: largest number of arrays in ``str(report)``
 _SHOWN = 20
 
 
@@ -21,9 +21,9 @@ _SHOWN = 20
 class Row:
     """One array of the result.
 
-    ``how`` is ``linked``, ``copied`` (written into the repository), ``mixed``, ``packed`` or ``skipped``;
-    ``chunks`` and
-    ``bytes`` count what is linked (for a copy: nothing until it is written); ``raw`` is decoded bytes.
+    ``how`` is ``linked``, ``copied`` (written into the repository), ``mixed``, ``packed`` or ``skipped``.
+    ``chunks`` and ``bytes`` count the linked chunks and their bytes (0 for a copy until it is written);
+    ``raw`` is the number of decoded bytes.
     """
 
     path: str
@@ -41,12 +41,12 @@ class Report:
     Attributes:
         rows: one for each array.
         failures: sources and arrays that could not be used.
-        notes: what a reader of the arrays should know.
-        snapshot: id of the new version; None where nothing was committed.
+        notes: notes for readers of the arrays.
+        snapshot: id of the new version; None if nothing was committed.
         seconds: wall time.
         dry_run: whether only a plan was made.
         bytes_stored: bytes written to the repository.
-        plan: of a dry run: what would be written.
+        plan: the plan of a dry run.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -87,9 +87,7 @@ class Report:
         }
 
     def table(self, limit: int | None = None) -> str:
-        """One line an array, at most ``limit`` of them; the exceptional ones come first where some are left
-        out.
-        """
+        """Return one line per array, at most ``limit``; if some are left out, exceptional ones come first."""
         rows = self.rows
         if limit is not None and len(rows) > limit:
             rows = sorted(rows, key=lambda row: row.how in ("linked", "packed"))[:limit]

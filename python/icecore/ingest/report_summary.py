@@ -1,4 +1,4 @@
-"""Many arrays of a report in a few lines: counts and bytes by group, reasons by array."""
+"""Summarize many arrays of a report: counts and bytes by group, reasons with their arrays."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from icecore.display import text
 if TYPE_CHECKING:
     from icecore.ingest.report import Row
 
-#: groups, and reasons, that are listed at most
+#: largest numbers of listed groups and reasons
 _GROUPS, _REASONS = 20, 12
-#: paths that a reason names
+#: largest number of paths listed for a reason
 _PATHS = 3
 _HOWS = ("linked", "mixed", "copied", "packed", "skipped")
 
 
 def summarize(rows: Sequence[Row]) -> str:
-    """A line for each group with counts and bytes, then the reasons of copies with the arrays they apply to.
+    """Return a line for each group with counts and bytes, then the reasons for copies with their arrays.
 
-    Groups with the same start are added up where there are more than 20.
+    Groups with the same parent are summed if there are more than 20.
     """
     groups = _by_group(rows)
     cells = [
@@ -42,13 +42,13 @@ def summarize(rows: Sequence[Row]) -> str:
 
 
 def _counts(rows: Sequence[Row]) -> str:
-    """``36 linked, 2 copied``."""
+    """Return counts such as ``36 linked, 2 copied``."""
     counts = {how: sum(row.how == how for row in rows) for how in _HOWS}
     return ", ".join(f"{count:,} {how}" for how, count in counts.items() if count)
 
 
 def _by_group(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows by group, or by the first parts of their paths where there would be too many groups."""
+    """Return the rows by group, or by a common parent if there would be too many groups."""
     deepest = max(row.path.count("/") for row in rows)
     groups: dict[str, list[Row]] = {}
     for depth in range(deepest, 0, -1):
@@ -63,7 +63,7 @@ def _by_group(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:
-    """Why arrays were copied, or what is worth knowing of them: a line a reason, most arrays first."""
+    """Return one line per reason for a copy or remark, those with the most arrays first."""
     reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
         if row.why:

@@ -1,4 +1,4 @@
-"""A repository as a source: its arrays, read through the engine."""
+"""Use a repository as a source: its arrays, read through the engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def is_repository(name: str) -> bool:
 
 
 def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool) -> tuple[ArrayMap, str]:
-    """The arrays at ``REPO`` or ``REPO:/path``, and the group that they go to by default.
+    """Return the arrays at ``REPO`` or ``REPO:/path``, and their default group.
 
     Raises:
         Error: ``not-found``; ``corrupt`` for damaged metadata unless ``keep_going``.
@@ -81,7 +81,7 @@ def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool)
 
 
 def stored_entry(array: Array, path: str) -> ArrayEntry:
-    """An array of a repository as a source's entry: read through the engine, nothing to link."""
+    """Return an array of a repository as a source's entry: read through the engine, without links."""
     node = array._node
     return ArrayEntry(
         path=path,
@@ -109,6 +109,6 @@ def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
 
 
 def held_of(native: Any) -> Held | None:
-    """The chunks of an array in a repository that are referred to; None where its grid is not regular."""
+    """Return the stored chunks of an array in a repository; None if its grid is not regular."""
     found = native.held()
     return None if found is None else Held(tuple(native.shape), tuple(found[0]), found[1])

@@ -26,13 +26,13 @@ from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.memory import kind_of
 from icecore.sources.source_list import expand, listed
 
-#: files from which on indexing reports progress
+#: smallest number of files for which indexing reports progress
 _MANY = 16
 
 
 @dataclass(frozen=True)
 class Source:
-    """One indexed source: its name, its arrays, the group it goes to when none is named."""
+    """One indexed source: its name, its arrays, and its default group."""
 
     name: str
     arrays: ArrayMap
@@ -112,18 +112,18 @@ def gather(
     """Index every source.
 
     Args:
-        sources: files, folders, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO``,
+        sources: files, directories, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO``,
             ``REPO:/path`` and objects in memory.
         repositories: whether repositories and in-memory objects are accepted.
         storage: options of the stores of repositories and sources.
         options: passed to the modules of the formats.
-        tables: whether sources may hold text tables, which have no arrays yet.
-        whole: whether a source with an unreadable part is set aside with all that it holds.
+        tables: whether sources may contain text tables, which have no arrays yet.
+        whole: whether a source with an unreadable part is left out completely.
         progress: called with (file, bytes of the files indexed so far, bytes of all files on this machine).
 
     Returns:
-        The sources that could be indexed, in order, and the failures. A file of unknown format that a label
-        among the sources describes is not a failure.
+        The sources that could be indexed, in order, and the failures. A file of unknown format is not a
+        failure if a label among the sources describes it.
     """
     found: list[Source | Failure | str] = []
     for name in _each(_named(sources, repositories)):
@@ -157,7 +157,7 @@ def gather(
 def _frames_joined(
     found: list[Source | Failure | str], progress: Callable[[str, int, int], None] | None
 ) -> list[Source | Failure | str]:
-    """The same with all frame files as one source: each channel is one array through all of them."""
+    """Return the sources with all frame files joined into one: each channel is one array over all files."""
     frames = list(dict.fromkeys(item for item in found if isinstance(item, str) and _is_frames(item)))
     if not frames:
         return found
@@ -181,19 +181,19 @@ def _is_frames(path: str) -> bool:
         with open(path, "rb") as file:
             return file.read(len(GWF)) == GWF
     except FileNotFoundError:
-        return path.endswith(".gwf")  # a list of files names one that is gone
+        return path.endswith(".gwf")  # a missing file that a list names
     except OSError:
         return False
 
 
 def _named(sources: Any, in_memory: bool) -> list[str | Source]:
-    """Names of sources, and indexed objects in memory.
+    """Return names of sources, and indexed in-memory objects.
 
     Raises:
         Error: ``invalid`` for an object that is neither.
     """
     many = isinstance(sources, Iterable) and not isinstance(sources, (str, os.PathLike, bytes, np.ndarray))
-    # Iterating over a data frame gives the names of its columns.
+    # Iterating over a data frame yields its column names.
     many = many and kind_of(sources) is None and not hasattr(sources, "columns")
     items = list(sources) if many else [sources]
     return [_in_memory(item, i, in_memory) if kind_of(item) else _name(item) for i, item in enumerate(items)]
@@ -217,7 +217,7 @@ def _in_memory(item: Any, number: int, accepted: bool) -> Source:
 
 
 def _each(named: Iterable[str | Source]) -> Iterator[str | Failure | Source]:
-    """The names, with those of lists one by one; an unreadable list is a failure of its own."""
+    """Yield the names, with lists expanded; an unreadable list is a separate failure."""
     for name in named:
         if isinstance(name, Source):
             yield name
@@ -256,8 +256,9 @@ def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: boo
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:
-    """The name of a source's group: that of the table where it is one (``x`` for ``x.tab.gz``), that of the
-    tree where several files are one.
+    """Return the name of a source's group.
+
+    It is the name of a table (``x`` for ``x.tab.gz``), or of the tree if several files form one source.
     """
     named, tree = tree_address.split(file)
     if tree:

@@ -14,7 +14,7 @@ from icecore.repository.nodes import suggestion
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayMap
 
-#: names of an error or a note
+#: largest number of names in an error or a note
 _SHOWN = 6
 
 
@@ -38,7 +38,7 @@ class Selection:
     def of(
         cls, variables: str | Iterable[str] | None, exclude: str | Iterable[str] | None
     ) -> Selection | None:
-        """The selection; None where nothing is selected.
+        """Return the selection; None if neither argument is given.
 
         Raises:
             Error: ``invalid`` for an empty pattern, or one that is not a string.
@@ -49,7 +49,7 @@ class Selection:
         return cls(chosen, () if exclude is None else _patterns("exclude", exclude))
 
     def takes(self, arrays: ArrayMap) -> set[str]:
-        """The paths of the arrays that are taken."""
+        """Return the paths of the selected arrays."""
         chosen = set(arrays.arrays)
         if self.variables is not None:
             chosen = {path for path in arrays.arrays if _matches(path, self.variables)}
@@ -57,7 +57,7 @@ class Selection:
         return {path for path in chosen if not _matches(path, self.exclude)}
 
     def apply(self, arrays: ArrayMap) -> ArrayMap:
-        """The source without the arrays that are left out, and without the groups that only held those."""
+        """Return the source without unselected arrays, and without groups that contained only those."""
         kept = self.takes(arrays)
         left = set(arrays.arrays) - kept
         groups = {
@@ -77,7 +77,7 @@ class Selection:
         """Reject patterns that match nothing in any source.
 
         Raises:
-            Error: ``not-found``, with names that are close.
+            Error: ``not-found``, with similar names.
         """
         paths = sorted({path for arrays in sources for path in arrays.arrays})
         if not paths:
@@ -91,8 +91,8 @@ class Selection:
                     raise errors.make("not-found", f"{what}: no array matches {pattern!r}", hint)
 
     def notes(self, sources: Sequence[ArrayMap]) -> list[Failure]:
-        """A note that names the arrays that are left out, and in how many sources each is; on text tables,
-        whose columns are all packed.
+        """Return notes: one with the arrays that are left out and the number of sources with each, and one on
+        text tables, whose columns are all packed.
         """
         left = Counter(path for arrays in sources for path in set(arrays.arrays) - self.takes(arrays))
         notes = []
@@ -120,7 +120,7 @@ def _patterns(what: str, given: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _matches(path: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the patterns matches a path, or the name at its end."""
+    """Whether one of the patterns matches a path or its last component."""
     name = path.rsplit("/", 1)[-1]
     return any(
         fnmatchcase(path, "/" + pattern.lstrip("/")) if "/" in pattern else fnmatchcase(name, pattern)
@@ -129,7 +129,7 @@ def _matches(path: str, patterns: Sequence[str]) -> bool:
 
 
 def _coordinates(arrays: ArrayMap, chosen: Iterable[str]) -> set[str]:
-    """Coordinate arrays of the dimensions of chosen arrays: in their group, or one above it."""
+    """Return coordinate arrays for the dimensions of chosen arrays, from their group or a parent group."""
     found = set()
     for path in chosen:
         for dim in arrays.arrays[path].dims:

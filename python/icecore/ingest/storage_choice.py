@@ -23,15 +23,16 @@ from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.stored_chunks import Held
 from icecore.tables.text.column_codecs import CHUNK
 
-#: how much more than 32 MiB of data a shard of compressed chunks may hold; what is worth a second plan
+#: a shard of compressed chunks may hold up to this many times 32 MiB of decoded data; smallest compression
+#: ratio for which the layout is planned again
 _MOST_GATHERED, _WORTH_GATHERING = 4.0, 1.5
-#: bytes up to which an array for `archive` is one chunk: repeats are found wherever they are
+#: largest array (bytes) that is one chunk for `archive`, so that repeats are found anywhere in it
 _ALONE = 4 << 20
 
 
 @dataclass(frozen=True)
 class StorageChoice:
-    """Constraints on the storage of arrays; None or ``auto`` where they are planned or measured."""
+    """Storage options that the caller chose; None or ``auto`` if they are planned or measured."""
 
     chunk: Shape | None
     shard: Shape | None
@@ -46,7 +47,7 @@ class StorageChoice:
 
     @classmethod
     def of(cls, options: PackOptions, sources: int) -> StorageChoice:
-        """The constraints in ``options``, for so many sources."""
+        """Return the storage choices in ``options``, for this number of sources."""
         return cls(
             options.chunk,
             options.shard,
@@ -61,17 +62,17 @@ class StorageChoice:
         )
 
     def measures_layout(self, entry: ArrayEntry) -> bool:
-        """Whether layouts are compared by reading the array, and none is planned beforehand."""
+        """Whether layouts are compared by reading the array instead of planned beforehand."""
         given = _shape_for(self.chunk, entry) or _shape_for(self.shard, entry)
         reads = queries(self.access, to_be(entry, self.grows), entry.dims)
         return bool(self.measure and reads and given is None)
 
     def layout(self, entry: ArrayEntry, read: Reader | None, budget: int) -> Layout:
-        """Chunk and shard of an array; layouts are compared only where there is a reader."""
+        """Return chunk and shard of an array; layouts are only compared if a reader is given."""
         source = entry.chunks if isinstance(entry.chunks, tuple) else None
         chunk, shard = _shape_for(self.chunk, entry), _shape_for(self.shard, entry)
         shape = to_be(entry, self.grows)
-        # The next commits may bring one source each.
+        # Each later commit may append a single source.
         rows = max(entry.shape[0] // self.sources, 1) if shape != tuple(entry.shape) else None
         reads = queries(self.access, shape, entry.dims)
         if self.measure and read is not None and reads and chunk is None and shard is None:
@@ -97,8 +98,9 @@ class StorageChoice:
         return layout.plan(shape, itemsize, chunk, None, source, rows, (), room)
 
     def gathered(self, entry: ArrayEntry, where: Layout, ratio: float, budget: int) -> Layout:
-        """The same chunks in shards that hold more of them, as far as compression makes room (rho of PStore's
-        Eq. 5), memory allows, and they are not to grow in small steps.
+        """Return the layout with more chunks per shard, if compression and memory allow.
+
+        The compression ratio is rho in Eq. 5 of PStore. Arrays that grow in small steps keep their layout.
         """
         ratio = min(
             ratio, _MOST_GATHERED, budget / max(prod(where.unit) * zarr_dtypes.itemsize(entry.dtype), 1)
@@ -113,7 +115,7 @@ class StorageChoice:
     def codecs(
         self, step: Step, read: Reader, where: Layout, budget: int, held: Held | None
     ) -> choose_codec.Planned:
-        """The codecs of its chunks: measured, or as they were named."""
+        """Return the codecs of the array's chunks: measured, or as the caller named them."""
         entry = step.entry
         if self.codec == "auto":
             before = None
@@ -135,7 +137,7 @@ class StorageChoice:
 
 
 def whole_second(entry: ArrayEntry) -> int | None:
-    """Samples of one second of an array with a time axis; None where a second has no whole number of them."""
+    """Return the samples per second of an array with a time axis; None if that is not an integer."""
     axis = TimeAxis.of(entry.attrs)
     if axis is None or len(entry.shape) != 1 or axis.step.numerator != 1:
         return None
@@ -143,13 +145,13 @@ def whole_second(entry: ArrayEntry) -> int | None:
 
 
 def to_be(entry: ArrayEntry, longer: str | None) -> tuple[int, ...]:
-    """The shape of an array; 0 along its first axis where that is ``longer``, which will be appended to."""
+    """Return the shape of an array, with 0 for the first axis if it is ``longer``, which will grow."""
     shape = tuple(entry.shape)
     return (0, *shape[1:]) if shape and longer is not None and entry.dims[0] == longer else shape
 
 
 def check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]) -> None:
-    """Reject lengths for dimensions that no array has, and shapes of a rank that no array has.
+    """Reject lengths for unknown dimensions, and shapes with a rank that no array has.
 
     Raises:
         Error: ``invalid``.
@@ -171,7 +173,7 @@ def check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]
 
 
 def _shape_for(given: Shape | None, entry: ArrayEntry) -> tuple[int, ...] | None:
-    """The chunk or shard shape that the caller gave, where it applies to this array."""
+    """Return the chunk or shard shape that the caller gave, if it applies to this array."""
     if given is None or not entry.shape:
         return None
     if isinstance(given, Mapping):

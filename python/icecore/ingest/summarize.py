@@ -1,4 +1,4 @@
-"""Summaries of arrays that were linked: trends of time series, zones of other columns."""
+"""Write summaries of arrays: trends of time series, zones of other columns."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def summarize(writer: Writer, steps: Sequence[Step], options: IngestOptions, packed: bool = False) -> None:
-    """Write the summaries that ``options`` ask for.
+    """Write the summaries that ``options`` request.
 
     Args:
-        writer: has the arrays.
+        writer: writer that contains the arrays.
         steps: the arrays.
         options: ``summaries`` and ``windows``.
-        packed: channels get trends without being asked, where these are short compared with the samples.
+        packed: whether channels get trends by default, if the trends are short compared with the samples.
     """
     windows = parse_windows(options.windows)
     if not packed and options.summaries:

@@ -1,4 +1,4 @@
-"""Which files become which table, and all tables of a pack, one after the other."""
+"""Assign files to tables, and pack all tables one after the other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from icecore.writing.writer import Writer
 
 
-#: what to do where names may belong to other columns
+#: hint for tables whose names may belong to other columns
 _SAY = (
     "put texts of several words into quotes, or separate cells by commas or tabs; --header if the rows have "
     "names of their own, as R writes them"
@@ -41,7 +41,7 @@ _SAY = (
 
 @dataclass
 class TablePlan:
-    """The tables of a set of sources."""
+    """The planned tables of a set of sources."""
 
     jobs: list[TableJob] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -51,14 +51,14 @@ class TablePlan:
 def plan_tables(
     sources: Sequence[Source], group: str | None, concat: str | None, repo: Repo | None, existing: Existing
 ) -> TablePlan:
-    """Give every table of every source its path, and compare with what exists.
+    """Assign every table of every source its path, and compare with the stored tables.
 
     Args:
-        sources: in order; a file that comes twice (with its label and by itself) counts once.
-        group: where the root of each goes.
-        concat: with any name (``rows``) all tables become one.
-        repo: the repository, or None where it is yet to be made.
-        existing: what to do about tables that exist.
+        sources: sources in order; a file that occurs twice (with its label and by itself) counts once.
+        group: the group for the root of each source.
+        concat: with any name (``rows``), all tables are joined into one.
+        repo: the repository, or None if it does not exist yet.
+        existing: action for tables that already exist.
     """
     plan = TablePlan()
     nodes = repo._nodes if repo is not None else {}
@@ -89,7 +89,7 @@ def plan_tables(
 
 
 def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
-    """Nodes below a group that are not columns of its table."""
+    """Return the nodes below a group that are not columns of its table."""
     prefix = path.rstrip("/") + "/"
     columns = {prefix + name for name in nodes[path].ours.get("table", {}).get("columns", [])}
     return [
@@ -98,7 +98,7 @@ def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
 
 
 def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[str, Node]) -> None:
-    """Append the files that the table doesn't have yet."""
+    """Plan to append the files that the table does not contain yet."""
     known = nodes[path].ours["table"].get("sources", [])
     twice = next((file for file in files if any(_holds(source, file) for source in known)), None)
     if twice is not None:
@@ -110,8 +110,9 @@ def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[s
 
 
 def _holds(source: dict[str, Any], file: TableFile) -> bool:
-    """Whether a file is a source of a table, by its name and, where its hash is kept, by its text: one that
-    has grown since is the same one, too.
+    """Whether a file is a source of a table, by its name and, if a hash was stored, by its content.
+
+    A file that has grown since counts as the same file.
     """
     if not source_names.may_be(file, str(source.get("name"))):
         return False
@@ -124,18 +125,18 @@ def _holds(source: dict[str, Any], file: TableFile) -> bool:
                 digest.update(part)
                 left -= len(part)
     except FAULTS:
-        return False  # which packing it will tell
+        return False  # packing the file will report the error
     return not left and digest.hexdigest() == source["sha256"]
 
 
 def _named(files: list[TableFile], taken: Sequence[str] = ()) -> list[TableFile]:
-    """The files under names that no other source of their table has."""
+    """Return the files with names that are unique within their table."""
     names = source_names.distinct(files, taken)
     return [replace(file, name=name) for file, name in zip(files, names, strict=True)]
 
 
 def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:
-    """Every table once, with its label where it has one."""
+    """Return every table once, with its label if it has one."""
     every = [(s, path, table) for s in sources for path, table in s.arrays.tables.items()]
     places = [os.path.abspath(table.place) for _, _, table in every]
     labelled = {
@@ -147,7 +148,7 @@ def _once(sources: Sequence[Source]) -> list[tuple[Source, str, TableFile]]:
     for place, (source, path, table) in zip(places, every, strict=True):
         if table.spec is None or (place in labelled and not table.spec.label):
             continue
-        # Tables may begin at one byte and share their rows: each skips the others' bytes.
+        # Tables may begin at the same byte and share their rows: each skips the others' bytes.
         cells = tuple((field.name, field.start) for field in table.spec.fields)
         chosen.setdefault((place, table.spec.offset, cells), (source, path, table))
     return list(chosen.values())
@@ -177,15 +178,15 @@ def pack_tables(
     progress: Callable[[str, int, int], None] | None = None,
     arrays: bool = False,
 ) -> tuple[list[str], dict[str, Zones]]:
-    """Write all tables of a plan and report on them; beside them ``arrays`` were written, or nothing else.
+    """Write all tables of a plan and report on them; ``arrays``: whether arrays were written as well.
 
     Returns:
-        The columns of those that have more than one zone, which summaries could tell apart; and the summaries
-        that are made already.
+        The columns with more than one zone, for which summaries are useful; and the summaries that were
+        already computed.
 
     Raises:
-        DamagedSource: if files are joined; all but this one (and its ``others``) may be.
-        Error: the first failure, unless ``keep_going`` and something is left.
+        DamagedSource: a joined file (and its ``others``) is damaged; the rest can be joined.
+        Error: the first failure, unless ``keep_going`` is true and something was written.
     """
     long: list[str] = []
     made: dict[str, Zones] = {}
@@ -202,7 +203,7 @@ def pack_tables(
             if len(job.files) > 1 and (found := damaged(job.files, error, keep_going)) is not None:
                 raise found from error
             if job.append or job.delete:
-                raise  # what was appended or deleted can't be taken back alone
+                raise  # appended or deleted rows can't be undone separately
             report.failures.append(Failure.of(job.files[0].place, error))
             if not keep_going:
                 may_commit(report, arrays or len(plan.jobs) > 1, keep_going)

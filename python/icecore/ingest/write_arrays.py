@@ -1,4 +1,4 @@
-"""Write the arrays of a pack's plan: choose codecs by measuring, copy box by box."""
+"""Write the arrays of a pack plan: choose codecs by measurement, copy box by box."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def write_arrays(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> None:
-    """Write every array of a plan; those that fail are left out or raised, as ``failures`` decides."""
+    """Write every array of a plan; ``failures`` decides whether failed arrays are left out or raise."""
     if not plan.steps:
         return
     from icecore.ingest import copy_arrays  # text tables don't need it
@@ -49,7 +49,7 @@ def _write_new(writer: Writer, plan: PackPlan, each: PackStep, read: Reader, pro
 
 
 def packed_rows(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> list[Row]:
-    """The outcome for each array that was written."""
+    """Return the report rows of the arrays that were written."""
     written = writer._native.written()
     missing = failures.left_out
     rows = []
@@ -61,7 +61,7 @@ def packed_rows(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> list
 
 
 def summarized(plan: PackPlan, left_out: set[str]) -> list[str]:
-    """The arrays that get summaries: all where the caller asks for them, else columns of long tables."""
+    """Return the arrays that get summaries: all if requested, otherwise the columns of long tables."""
     steps = [each.step for each in plan.steps if each.step.path not in left_out]
     return [
         step.path

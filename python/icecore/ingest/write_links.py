@@ -1,4 +1,4 @@
-"""Write the arrays of a link's plan: references, and copies of what can't be linked."""
+"""Write the arrays of a link plan: references, and copies of chunks that can't be linked."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from icecore.ingest.link_plan import LinkPlan
     from icecore.writing.writer import Writer
 
-#: bytes of a box of copied data
+#: size (bytes) of a box of copied data
 _BUDGET = 128 << 20
 
 
 def write_links(
     writer: Writer, plan: LinkPlan, progress: ProgressCall | None, failures: ArrayFailures
 ) -> None:
-    """Write every array of a plan; those that fail are left out or raised, as ``failures`` decides."""
+    """Write every array of a plan; ``failures`` decides whether failed arrays are left out or raise."""
     count = counted(progress, sum(each.step.entry.nbytes for each in plan.steps if each.how == "copied"))
     for each in plan.steps:
         if each.step.replaced is not None and each.how != "copied":

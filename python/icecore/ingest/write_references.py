@@ -1,4 +1,4 @@
-"""References to the chunks of source files, written into a commit."""
+"""Write references to the chunks of source files into a commit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from icecore.writing.writer import Writer
 
 
 def set_links(writer: Writer, path: str, links: Links, chunks: np.ndarray | None = None) -> None:
-    """Set references of the array at ``path``; ``chunks`` are their numbers in its grid, where they are
-    others.
+    """Set references of the array at ``path``.
+
+    ``chunks`` are the chunk numbers in its grid, if they differ from those in ``links``.
     """
     if not len(links):
         return
@@ -36,7 +37,7 @@ def set_links(writer: Writer, path: str, links: Links, chunks: np.ndarray | None
 
 
 def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str] | None = None) -> None:
-    """Let the repository read from the folders of the linked files, or from those that were named."""
+    """Allow the repository to read from the directories of the linked files, or from the given prefixes."""
     if prefixes is not None:
         folders = {address.prefix(prefix) for prefix in prefixes}
     else:
@@ -46,7 +47,7 @@ def allow(writer: Writer, entries: Iterable[ArrayEntry], prefixes: Sequence[str]
 
 
 def allow_urls(writer: Writer, urls: Iterable[str]) -> None:
-    """Let the repository read from the directories of these files."""
+    """Allow the repository to read from the directories of these files."""
     for folder in sorted(_folders(urls)):
         writer._native.allow_container(address.prefix(folder))
 
@@ -64,8 +65,9 @@ def _folders(urls: Iterable[str]) -> set[str]:
 
 
 def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry]) -> list[Failure]:
-    """A note where links lead from a bucket to files of this machine: by itself such a repository is not let
-    read them, wherever it is opened.
+    """Return a note if a repository in a bucket links to local files.
+
+    Such a repository may not read those files by default, wherever it is opened.
     """
     place = into.url if isinstance(into, Repo) else address.named(into)
     if not place.startswith("s3://"):
@@ -81,8 +83,9 @@ def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry
 
 
 def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:
-    """The numbers of an entry's linked chunks in the regular grid of an array of ``shape``; it
-    begins at chunk number ``chunks`` along ``axis``.
+    """Return the numbers of an entry's linked chunks in the regular grid of an array of ``shape``.
+
+    The entry begins at chunk number ``chunks`` along ``axis``.
     """
     if not isinstance(entry.chunks, tuple):
         raise TypeError("only chunks of a regular grid can be shifted")

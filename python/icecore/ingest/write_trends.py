@@ -1,4 +1,4 @@
-"""Write stored trends, and keep them right when their arrays change."""
+"""Write stored trends, and update them when their arrays change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.writing.writer import Writer
 
-#: windows are stored by default if they hold so many bytes of samples: 36 bytes replace them
+#: smallest number of sample bytes per window for which trends are stored by default (a window takes 36 bytes)
 _WORTH = 2048
 
 
@@ -30,11 +30,12 @@ def write(
     """Write the trends of arrays.
 
     Args:
-        target: a writer, which commits the trends with its data; or a repository, which gets a commit of its
-            own (open it again to use them).
-        paths: of arrays; those without a time axis, or not of real numbers in one dimension, are left out.
-        windows: seconds of the windows; by default those that are stored, else 1, 60 and 3600.
-        every: without ``windows``: also windows that would hold little more than their samples.
+        target: a writer, which commits the trends with its data; or a repository, which gets a separate
+            commit (open it again to use the trends).
+        paths: paths of the arrays; those that are not one-dimensional real numbers with a time axis are
+            skipped.
+        windows: lengths of the windows in seconds; by default the stored ones, else 1, 60 and 3600.
+        every: without ``windows``: also store windows that are hardly smaller than their samples.
 
     Returns:
         The paths of the arrays that have trends now.
@@ -58,13 +59,13 @@ def write(
 
 
 def renew(writer: Writer, touched: Mapping[str, int]) -> None:
-    """Bring the trends of changed arrays up to date, before a commit.
+    """Update the trends of changed arrays before a commit.
 
-    Trends that can't be are deleted: the samples answer then.
+    Trends that can't be updated are deleted; queries then use the samples.
 
     Args:
-        writer: about to commit.
-        touched: path → the first sample that changed.
+        writer: the writer that is about to commit.
+        touched: maps each path to its first changed sample.
     """
     view = None
     for path, row in touched.items():
@@ -131,7 +132,7 @@ def _spans_two(times: Times, seconds: int) -> bool:
 
 
 def _pour(plan: Sequence[LevelWriter], parts: Iterator[Sums]) -> None:
-    """Pass windows from level to level: first those that stay, to the coarser levels they belong to."""
+    """Pass windows from level to level, beginning with the kept windows that coarser levels need."""
     for i in reversed(range(len(plan))):
         for part in plan[i].seeds():
             _pass(plan[i:], part)

@@ -1,4 +1,4 @@
-"""One chunk as zarr-python stores it: encoded and decoded by zarr-python itself, in memory."""
+"""Encode and decode a single chunk with zarr-python, in memory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from zarr.storage import MemoryStore
 
 
 async def decoded(document: dict[str, Any], data: bytes) -> np.ndarray:
-    """The elements of a whole chunk of an array with that metadata document."""
+    """Return the elements of a whole chunk of an array with this metadata document."""
     array, store, key = await _single(document)
     await store.set(key, default_buffer_prototype().buffer.from_bytes(data))
     return np.asarray(await array.getitem(...))
 
 
 async def encoded(document: dict[str, Any], block: np.ndarray) -> bytes:
-    """The bytes of a whole chunk."""
+    """Return the bytes of a whole chunk."""
     array, store, key = await _single(document)
     with config.set({"array.write_empty_chunks": True}):
         await array.setitem(..., block)
@@ -29,7 +29,7 @@ async def encoded(document: dict[str, Any], block: np.ndarray) -> bytes:
 
 
 async def _single(document: dict[str, Any]) -> tuple[Any, MemoryStore, str]:
-    """An array of a single chunk, its store, and the chunk's key."""
+    """Return an array of a single chunk, its store, and the chunk's key."""
     import json
 
     shape = document["chunk_grid"]["configuration"]["chunk_shape"]

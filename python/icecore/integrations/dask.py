@@ -14,7 +14,7 @@ def to_dask(array: Array, chunks: Any = None) -> Any:
     """Return a dask array that reads blocks through icecore; see :meth:`icecore.Array.to_dask`.
 
     Raises:
-        Error: ``unsupported`` if dask is missing.
+        Error: ``unsupported`` if dask is not installed.
     """
     try:
         import dask.array as da
@@ -24,7 +24,9 @@ def to_dask(array: Array, chunks: Any = None) -> Any:
 
 
 def blocks(array: Array) -> tuple[Any, ...]:
-    """The shape of a shard (or of a chunk without sharding); lengths per axis on a rectilinear grid."""
+    """Return the shape of a shard (or of a chunk without sharding); lengths per axis on a rectilinear
+    grid.
+    """
     if not array.shape:
         return ()
     unit = array.shards or array.chunks
@@ -34,7 +36,7 @@ def blocks(array: Array) -> tuple[Any, ...]:
 
 
 def _lengths(axis: Any, length: int) -> tuple[int, ...]:
-    """The chunk lengths of an axis, which Zarr writes as lengths, or as [length, times]."""
+    """Return the chunk lengths of an axis, which Zarr writes as lengths, or as [length, repetitions]."""
     found: list[int] = []
     for item in [axis] if isinstance(axis, int) else axis:
         size, times = item if isinstance(item, (list, tuple)) else (item, 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.repository.array import Array
 from icecore.repository.time_axis import GPS, NS
+from icecore.sources.gwf import array_path
 from icecore.timeseries.stretch import axis_of, between, indexes
 
 if TYPE_CHECKING:
@@ -68,16 +69,16 @@ def gwpy(
 
 
 def read_time_series(source: Repo, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
-    """What ``TimeSeries.read(source, PATH, start, end, format="icecore")`` calls.
+    """What ``TimeSeries.read(source, CHANNEL, start, end, format="icecore")`` calls.
 
     Args:
         source: a repository; not its path: gwpy opens paths as files.
-        path: of the array.
+        path: a channel (``H1:GDS-CALIB_STRAIN``), or the path of an array.
         start: as in :func:`gwpy`.
         end: as in :func:`gwpy`.
         **options: those of :func:`gwpy`.
     """
-    array = source[path]
+    array = source[path if path.startswith("/") else array_path(path)]
     if not isinstance(array, Array):
         raise errors.make("invalid", f"{path} is a group", "name one of its arrays")
     return gwpy(array, start, end, **options)

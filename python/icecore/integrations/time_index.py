@@ -20,7 +20,9 @@ _ATTRS = {"standard_name": "time", "axis": "T"}
 
 
 class TimeTransform(CoordinateTransform):
-    """Position on a time axis ↔ UTC as ``datetime64[ns]``; samples of a leap second share one label."""
+    """Maps positions on a time axis to UTC ``datetime64[ns]`` and back; samples of a leap second share a
+    label.
+    """
 
     def __init__(self, axis: TimeAxis, dim: str, size: int) -> None:
         super().__init__([dim], {dim: size}, np.dtype("M8[ns]"))
@@ -37,30 +39,30 @@ class TimeTransform(CoordinateTransform):
         return self.dim_size[self.dim]
 
     def forward(self, dim_positions: dict[str, Any]) -> dict[Hashable, Any]:
-        """Labels of positions."""
+        """Return the labels of positions."""
         times = _times(self.axis, np.asarray(dim_positions[self.dim]).astype("i8"))
         utc = utc_of_gps(times) if self.axis.epoch == GPS else times
         return {self.dim: utc.view("M8[ns]")}
 
     def reverse(self, coord_labels: dict[Hashable, Any]) -> dict[str, Any]:
-        """Positions (float64) of labels."""
+        """Return the positions (float64) of labels."""
         labels = np.asarray(coord_labels[self.dim], "M8[ns]")
         exact = [float(Fraction(time - self.axis.t0, NS) / self.axis.step) for time in self.times(labels)]
         return {self.dim: np.array(exact, "f8").reshape(labels.shape)}
 
     def times(self, labels: np.ndarray) -> list[int]:
-        """Nanoseconds of the axis' clock."""
+        """Return nanoseconds on the axis' clock."""
         utc = labels.reshape(-1).view("i8")
         found: list[int] = (gps_of_utc(utc) if self.axis.epoch == GPS else utc).tolist()
         return found
 
     def equals(self, other: CoordinateTransform, **kwargs: Any) -> bool:
-        """Whether both give the same labels."""
+        """Whether both transforms give the same labels."""
         same = isinstance(other, TimeTransform) and self.axis == other.axis
         return same and isinstance(other, TimeTransform) and self.size == other.size
 
     def sliced(self, part: slice) -> TimeTransform | None:
-        """The transform of a slice; None of one that runs backwards."""
+        """Return the transform of a slice; None for a slice with a negative step."""
         kept = range(self.size)[part]
         if kept.step < 0:
             return None
@@ -72,9 +74,9 @@ class TimeTransform(CoordinateTransform):
 
 
 def _times(axis: TimeAxis, index: np.ndarray) -> np.ndarray:
-    """Nanoseconds of samples, rounded as :meth:`TimeAxis.time` does."""
+    """Return the times of samples in nanoseconds, rounded like :meth:`TimeAxis.time`."""
     over, under = axis.step.numerator * NS, axis.step.denominator
-    if over * under >= 1 << 62:  # products that int64 doesn't hold
+    if over * under >= 1 << 62:  # products overflow int64
         return np.array([axis.time(int(i)) for i in index.flat], "i8").reshape(index.shape)
     turns, rest = np.divmod(index, under)
     whole, part = np.divmod(rest * over, under)
@@ -83,12 +85,12 @@ def _times(axis: TimeAxis, index: np.ndarray) -> np.ndarray:
 
 
 class TimeIndex(CoordinateTransformIndex):
-    """Selects by time without the labels in memory: single times, lists, slices (both ends included)."""
+    """Index that selects by time without labels in memory: single times, lists, slices (inclusive)."""
 
     transform: TimeTransform
 
     def isel(self, indexers: Mapping[Any, Any]) -> TimeIndex | PandasIndex | None:
-        """The index of a selection by position; None of a scalar."""
+        """Return the index of a selection by position; None for a scalar."""
         found = indexers[self.transform.dim]
         if isinstance(found, slice):
             sliced = self.transform.sliced(found)
@@ -103,7 +105,7 @@ class TimeIndex(CoordinateTransformIndex):
         return PandasIndex(pd.DatetimeIndex(labels, name=dim), dim)
 
     def sel(self, labels: dict[Any, Any], method: Any = None, tolerance: Any = None) -> IndexSelResult:
-        """Positions of times; without ``method`` a single time has to be that of a sample.
+        """Return the positions of times; without ``method`` a single time must match a sample exactly.
 
         Raises:
             KeyError: for a time without a sample.
@@ -123,7 +125,7 @@ class TimeIndex(CoordinateTransformIndex):
         return IndexSelResult({dim: xr.Variable(dims, shaped) if dims else shaped})
 
     def _first_at(self, label: Any, behind: int) -> int:
-        """The first sample at or after a time, or (``behind`` 1) after it."""
+        """Return the first sample at or after a time, or (``behind`` 1) after it."""
         [time] = self.transform.times(np.array([label], "M8[ns]"))
         return min(max(self.transform.axis.first_at(time + behind), 0), self.transform.size)
 
@@ -146,7 +148,7 @@ class TimeIndex(CoordinateTransformIndex):
 
 
 def with_times(dataset: xr.Dataset, axes: Mapping[str, TimeAxis]) -> xr.Dataset:
-    """The dataset with a time coordinate for each dimension in ``axes`` that has none."""
+    """Return the dataset with a time coordinate for each dimension in ``axes`` that lacks one."""
     for dim, axis in axes.items():
         if dim in dataset.sizes and dim not in dataset.variables:
             index = TimeIndex(TimeTransform(axis, dim, dataset.sizes[dim]))

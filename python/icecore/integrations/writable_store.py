@@ -1,7 +1,7 @@
-"""An open writer as a Zarr store: what zarr-python writes becomes part of the writer's commit.
+"""Zarr store over an open writer: data that zarr-python writes becomes part of the writer's commit.
 
-zarr-python encodes chunks with the codecs that it declared; they are decoded here and written through
-icecore's pipeline. Arrays that zarr-python gives its default codecs get measured ones.
+zarr-python encodes chunks with its declared codecs; they are decoded here and written through icecore's
+pipeline. For arrays with zarr-python's default codecs, codecs are chosen by measurement.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from icecore.writing.writer import Writer
 
-#: of zarr-python, which means that the caller chose no codecs
+#: zarr-python's default codec: the caller chose none
 _DEFAULT = {"name": "zstd", "configuration": {"level": 0, "checksum": False}}
 
 
 class WritableStore(DecodedStore):
-    """``dataset.to_zarr(writer.store())``; nothing is committed before the writer commits."""
+    """Store for ``dataset.to_zarr(writer.store())``; nothing is committed before the writer commits."""
 
     supports_writes = True
     supports_deletes = True
@@ -38,7 +38,7 @@ class WritableStore(DecodedStore):
     def __init__(self, writer: Writer, read_only: bool = False) -> None:
         Store.__init__(self, read_only=read_only)
         self._writer, self._turn = writer, writer._turn
-        #: the documents that zarr-python wrote for arrays, by path: it encodes their chunks so
+        #: metadata documents that zarr-python wrote, by path; it encodes chunks accordingly
         self._declared: dict[str, dict[str, Any]] = {}
         self._rooted = False
 
@@ -53,11 +53,11 @@ class WritableStore(DecodedStore):
 
     @property
     def supports_consolidated_metadata(self) -> bool:
-        """No: the repository's metadata is in one place already."""
+        """Return False: the repository's metadata is already consolidated."""
         return False
 
     def with_read_only(self, read_only: bool = False) -> WritableStore:
-        """The same store, for reading only or not."""
+        """Return the same store with or without write access."""
         made = WritableStore(self._writer, read_only)
         made._declared, made._rooted = self._declared, self._rooted
         return made
@@ -80,7 +80,7 @@ class WritableStore(DecodedStore):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """The bytes under a key as zarr-python declared them, or None."""
+        """Return the bytes of a key, encoded as zarr-python declared them, or None."""
         found = await asyncio.to_thread(self._find, key)
         if found is None:
             return None
@@ -94,7 +94,7 @@ class WritableStore(DecodedStore):
         return prototype.buffer.from_bytes(_cut(data, byte_range))
 
     async def exists(self, key: str) -> bool:
-        """Whether there is something under a key."""
+        """Whether a key exists."""
         return await asyncio.to_thread(self._find, key) is not None
 
     async def set(self, key: str, value: Buffer) -> None:
@@ -113,12 +113,12 @@ class WritableStore(DecodedStore):
         await asyncio.to_thread(self._write, node, index, block)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        """Write what is not there yet."""
+        """Write a key that does not exist yet."""
         if not await self.exists(key):
             await self.set(key, value)
 
     async def delete(self, key: str) -> None:
-        """Delete a node by its document; a chunk gets the fill value."""
+        """Delete a node through its document; a deleted chunk gets the fill value."""
         self._check_writable()
         found = await asyncio.to_thread(self._find, key)
         if found is None:
@@ -132,7 +132,7 @@ class WritableStore(DecodedStore):
         await asyncio.to_thread(self._write, node, index, fill)
 
     async def delete_dir(self, prefix: str) -> None:
-        """Delete a node and all below it; the root keeps itself."""
+        """Delete a node and everything below it; the root itself is kept."""
         self._check_writable()
         await asyncio.to_thread(self._delete, "/" + prefix.strip("/"))
 
@@ -158,7 +158,7 @@ class WritableStore(DecodedStore):
         attrs = {name: value for name, value in document.get("attributes", {}).items() if name != OURS}
         self._rooted = True
         if document["node_type"] == "group":
-            if path != "/" or attrs:  # the root is there already
+            if path != "/" or attrs:  # the root already exists
                 self._writer.group(path, attrs)
             return
         stored = self._writer._native.document(path)
@@ -203,7 +203,7 @@ class WritableStore(DecodedStore):
         return {**declared, "shape": list(node.shape), "attributes": node.attrs}
 
     def _grid(self, node: Node) -> tuple[int, ...]:
-        """Whole shards: each chunk that zarr-python writes is encoded once."""
+        """Return the shard shape, so that each chunk that zarr-python writes is encoded once."""
         return node.grid[1] or DecodedStore._grid(self, node)
 
     def _region(self, node: Node, index: tuple[int, ...]) -> tuple[slice, ...]:
@@ -212,7 +212,7 @@ class WritableStore(DecodedStore):
 
     @in_turn
     def _block(self, node: Node, index: tuple[int, ...]) -> np.ndarray:
-        """A chunk, padded with the fill value."""
+        """Return a chunk, padded with the fill value."""
         array, grid = self._repo._array(node.path), self._grid(node)
         block = np.asarray(array.read(self._region(node, index)))
         if block.shape == tuple(grid):

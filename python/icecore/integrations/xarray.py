@@ -1,4 +1,4 @@
-"""xarray's door: ``xarray.open_dataset("moon.icecore@v1", engine="icecore", group="/wrf", chunks={})``.
+"""xarray backend: ``xarray.open_dataset("moon.icecore@v1", engine="icecore", group="/wrf", chunks={})``.
 
 Variables are read lazily through icecore's pipeline; CF decoding (masks, scales, times) is left to xarray.
 """
@@ -24,7 +24,7 @@ from icecore.repository.repo import Repo
 
 
 class IcecoreBackend(BackendEntrypoint):
-    """The backend that xarray finds under ``engine="icecore"``.
+    """The backend for ``engine="icecore"``.
 
     Variable-length strings stay lazy. The size of their elements is unknown, so dask rejects
     ``chunks="auto"``, as it does for xarray's Zarr backend. ``chunks={}`` takes the stored chunks.
@@ -34,7 +34,7 @@ class IcecoreBackend(BackendEntrypoint):
     supports_groups = True
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """``*.icecore``, ``*.icecore@ref`` and open repositories."""
+        """Whether it is ``*.icecore``, ``*.icecore@ref`` or an open repository."""
         if isinstance(filename_or_obj, (str, os.PathLike)):
             place, _ = address.split_ref(os.fspath(filename_or_obj).rstrip("/"))
             return place.rstrip("/").endswith(".icecore")
@@ -57,7 +57,7 @@ class IcecoreBackend(BackendEntrypoint):
         allow_links: list[str] | None = None,
         rtol: float | None = None,
     ) -> xr.Dataset:
-        """One group as a dataset.
+        """Return one group as a dataset.
 
         Args:
             filename_or_obj: a repository (path, URL, with ``@ref``), an open ``icecore.Repo``, or a group
@@ -68,12 +68,12 @@ class IcecoreBackend(BackendEntrypoint):
             ref: a branch, tag, snapshot id or ISO time, instead of one after ``@``.
             storage: credentials and settings of the object store.
             allow_links: URL prefixes that linked files may be read from.
-            rtol: the largest relative error you accept of floating-point numbers stored in byte planes; the
-                attribute ``rtol_bound`` is the largest relative error of a float variable. Others are exact,
-                and so are coordinates, times, places, bounds and grid mappings: data are found by them; also
-                those with an ``add_offset``, as the error would be another one behind it.
-                What would be read as ``_FillValue`` or ``missing_value``, or as the array's own fill value,
-                is read exactly, so that the same elements are masked.
+            rtol: largest accepted relative error of floating-point numbers stored in byte planes. The
+                attribute ``rtol_bound`` of a float variable is its largest relative error. Coordinates,
+                times, positions, bounds and grid mappings are exact, because selections use them. Variables
+                with ``add_offset`` are exact, because the offset changes the relative error. Values that
+                could be confused with ``_FillValue``, ``missing_value`` or the array's fill value are read
+                exactly, so that the same elements are masked.
         """
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         if group is None:
@@ -102,7 +102,7 @@ class IcecoreBackend(BackendEntrypoint):
         rtol: float | None = None,
         **decoding: Any,
     ) -> dict[str, xr.Dataset]:
-        """Every group below ``group`` (the root by default) as a dataset: path relative to it → dataset."""
+        """Return every group below ``group`` (default: the root) as a dataset, by relative path."""
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         datasets = {}
         for path, below in root.repo.groups.items():
@@ -112,7 +112,7 @@ class IcecoreBackend(BackendEntrypoint):
         return datasets
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
-        """All groups as a tree; the options are those of :meth:`open_dataset`."""
+        """Return all groups as a tree; the options are those of :meth:`open_dataset`."""
         return xr.DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
 
 
@@ -141,7 +141,7 @@ def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
 
 
 def _look_below(group: Group) -> None:
-    """Say where the arrays are if there are none here: an empty dataset looks like an empty repository."""
+    """Report where the arrays are if this group has none: an empty dataset looks like an empty repository."""
     if group.arrays:
         return
     below = [path for path in group.repo.arrays if path.startswith(group.path.rstrip("/") + "/")]

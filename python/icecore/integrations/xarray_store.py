@@ -19,13 +19,13 @@ from icecore.repository.precision import precision
 from icecore.repository.time_axis import TimeAxis
 from icecore.repository.typed_attributes import marker, typed
 
-#: the units of latitudes and longitudes
+#: units of latitude and longitude
 _DEGREES = re.compile("degrees?_?(north|east|N|E)")
 _TEXT = np.dtype("O", metadata={"element_type": str})
 
 
 class XarrayStore(AbstractDataStore):
-    """One group's variables, attributes and dimensions, as xarray's decoders take them."""
+    """Variables, attributes and dimensions of one group, in the form that xarray's decoders expect."""
 
     def __init__(self, group: Group, rtol: float | None) -> None:
         self._group = group
@@ -34,20 +34,20 @@ class XarrayStore(AbstractDataStore):
         self._exact = set() if rtol is None else _axes(group)
 
     def get_variables(self) -> dict[str, xr.Variable]:
-        """The arrays, lazily."""
+        """Return the arrays as lazy variables."""
         return {name: self._variable(name, array) for name, array in self._group.arrays.items()}
 
     def get_attrs(self) -> dict[str, Any]:
-        """The group's attributes."""
+        """Return the group's attributes."""
         return typed(self._group._node)
 
     def get_dimensions(self) -> dict[str, int]:
-        """dimension → length."""
+        """Return dimension → length."""
         arrays = self._group.arrays.items()
         return {dim: n for name, a in arrays for dim, n in zip(self._names[name], a.shape, strict=True)}
 
     def time_axes(self, names: Container[Any]) -> dict[str, TimeAxis]:
-        """dimension → the time axis (``icecore_time``) that all of these arrays along it share."""
+        """Return dimension → the time axis (``icecore_time``) that all of these arrays along it share."""
         found: dict[str, set[TimeAxis]] = {}
         for name, array in self._group.arrays.items():
             axis = TimeAxis.of(array._node.attrs) if name in names and array.ndim else None
@@ -57,7 +57,7 @@ class XarrayStore(AbstractDataStore):
         return {dim: axes.pop() for dim, axes in found.items() if len(axes) == 1}
 
     def get_encoding(self) -> dict[str, Any]:
-        """The dimensions that can grow, and where the data comes from."""
+        """Return the unlimited dimensions and the source of the data."""
         grow = {
             self._names[name][axis]
             for name, array in self._group.arrays.items()
@@ -84,13 +84,13 @@ class XarrayStore(AbstractDataStore):
             "source": array.repo.url,
         }
         if "least_significant_digit" in attrs:
-            # As xarray's netCDF backends: a hint to writers.
+            # As in xarray's netCDF backends: a hint for writers.
             encoding["least_significant_digit"] = attrs.pop("least_significant_digit")
         if array.dtype.kind not in "OUmM":
-            # Not for text of any length: with `str` here, as from netCDF's backends, xarray reads it at once.
-            # Not for times and text of fixed size either: netCDF has neither, xarray encodes them anew.
+            # Not for variable-length strings: with dtype ``str`` xarray would load them immediately.
+            # Not for times and fixed-size strings either: netCDF has neither, so xarray encodes them itself.
             encoding["dtype"] = array.dtype
-        # With an offset the error of a stored number does not bound that of the decoded one.
+        # With an offset, the error of stored numbers does not bound the error of decoded ones.
         exact = name in self._exact or bool(np.any(attrs.get("add_offset", 0)))
         rtol = self._rtol if array.dtype.kind in "fc" and not exact else None
         if rtol is not None:
@@ -105,7 +105,7 @@ class XarrayStore(AbstractDataStore):
 
 
 class _Lazy(BackendArray):
-    """An array that xarray indexes and icecore reads; pickled, it opens its snapshot again."""
+    """An array that xarray indexes and icecore reads; unpickling reopens its snapshot."""
 
     def __init__(self, array: Array, rtol: float | None) -> None:
         self._array = array
@@ -136,8 +136,9 @@ def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
 
 
 def _axes(group: Group) -> set[str]:
-    """The variables that say where data are: coordinates of dimensions, those that variables name here or in
-    groups below, times, latitudes and longitudes, and the bounds of all these.
+    """Return the variables that locate data: coordinates, times, latitudes, longitudes, and their bounds.
+
+    Coordinates include those that attributes name, here or in subgroups.
     """
     arrays = group.arrays
     found = set(names(group.attrs, "coordinates"))
@@ -163,9 +164,11 @@ def _is_place(array: Array) -> bool:
 
 
 def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
-    """What a read within ``bound`` gives for these values, where others are read as the same: normal numbers
-    lose the bits below the planes that are read, and get the pattern of the codec in their place. The array's
-    own fill value is exact, so others meet it only where it has that very pattern.
+    """Return the values that a read within ``bound`` could confuse with these missing values.
+
+    The read replaces the bits below the fetched planes by the codec's pattern, so other values may become
+    equal to a rounded missing value. The array's own fill value is read exactly; only that very pattern
+    collides with it.
     """
     given = np.concatenate([np.ravel(np.asarray(mark, array.dtype)) for mark in [*marks, array.fill_value]])
     middle = all(codec.get("configuration", {}).get("fill") != "zero" for codec in array.codecs)
@@ -179,8 +182,9 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
 
 
 def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
-    """array → its dimension names; axes without one share ``phony_dim_N`` by length, as in netCDF-4's own
-    library. Numbers count up from those of the groups above, which a tree's groups have to agree with.
+    """Return array → dimension names; unnamed axes get ``phony_dim_N`` by length, as in netCDF-4.
+
+    Numbers continue after those of the parent groups, because the groups of a tree must agree.
     """
     arrays = group.arrays
     if all(dim is not None for array in arrays.values() for dim in array.dims):
@@ -193,7 +197,7 @@ def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
         dims: list[str] = []
         for dim, length in zip(array.dims, array.shape, strict=True):
             if dim is None:
-                # The same length twice in one array makes two dimensions.
+                # The same length twice in one array gives two dimensions.
                 again = sum(known in dims for (n, _), known in phony.items() if n == length)
                 if (length, again) not in phony:
                     phony[length, again] = next(free)
@@ -204,7 +208,7 @@ def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
 
 
 def _above(group: Group) -> set[str]:
-    """The dimensions of all groups above one."""
+    """Return the dimensions of all parent groups."""
     if group.path == "/":
         return set()
     parent = Group(group.repo, group.repo._nodes[group._node.parent])

@@ -11,13 +11,14 @@ from icecore.repository import address
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
-#: first major version of the package that reads what is written
+#: first major version of the package icechunk that reads icecore's repositories
 _ICECHUNK = 2
 
 
 def store(repo: Repo, via: str = "auto") -> Any:
-    """A zarr-python store: ``zarr.open(store(repo))``, or ``zarr.open_group(store(repo), mode="r")``, which
-    takes no store that only reads without its mode.
+    """Return a zarr-python store: ``zarr.open(store(repo))`` or ``zarr.open_group(store(repo), mode="r")``.
+
+    ``open_group`` rejects a read-only store without ``mode="r"``.
 
     Args:
         repo: the repository, at the version to read.

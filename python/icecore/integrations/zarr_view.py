@@ -1,4 +1,4 @@
-"""The repository as decoded Zarr: icecore reads and decodes each chunk, zarr-python gets plain bytes."""
+"""The repository as decoded Zarr: icecore decodes each chunk, zarr-python receives plain bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DecodedStore(Store):
-    """Read-only; every array's codecs are ``bytes`` alone (``vlen-utf8`` for text), its chunks icecore's
+    """Read-only store: every array has only the codec ``bytes`` (``vlen-utf8`` for strings), in icecore's
     chunks.
     """
 
@@ -53,18 +53,18 @@ class DecodedStore(Store):
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """The bytes under a key, or None."""
+        """Return the bytes of a key, or None."""
         data = await asyncio.to_thread(self._bytes, key)
         return None if data is None else prototype.buffer.from_bytes(_cut(data, byte_range))
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> builtins.list[Buffer | None]:
-        """Several keys at once."""
+        """Return the bytes of several keys."""
         return list(await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges)))
 
     async def exists(self, key: str) -> bool:
-        """Whether there is something under a key."""
+        """Whether a key exists."""
         return self._find(key) is not None
 
     async def list(self) -> AsyncIterator[str]:

@@ -1,1 +1,1 @@
-"""Chunk and shard shapes: stated access patterns, their cost, and measured trials."""
+"""Chunk and shard layout: access patterns, their cost, and benchmarks of layouts."""

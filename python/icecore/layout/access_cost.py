@@ -1,4 +1,4 @@
-"""What kinds of reads cost on an array as it is stored."""
+"""Cost of access patterns on an array as it is stored."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from icecore.display import text
 from icecore.layout import access_pattern
 from icecore.repository.array import Array
 
-#: random places of a box that are planned
+#: number of random places of a box that are planned
 _PLACES = 200
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Means over random places of one pattern's box.
+    """Mean cost of one access pattern over random places of its box.
 
-    Attributes:
-        label: the pattern.
-        probability: its share of all reads.
-        requests: reads or GETs, those for indexes of shards not counted: they are kept after the first.
-        bytes_fetched: stored bytes that the requests move.
-        bytes_decoded: bytes that come out of the decoders.
-        bytes_out: bytes of the result.
-        chunks: chunks touched.
-        expected_chunks: the same by PStore's Eq. 1: Π ((sⱼ - 1)/cⱼ + 1).
+    label: the pattern as text.
+    probability: its share of all reads.
+    requests: number of reads or GETs; requests for shard indexes do not count, because they are cached.
+    bytes_fetched: stored bytes that the requests transfer.
+    bytes_decoded: bytes that the decoders produce.
+    bytes_out: bytes of the result.
+    chunks: number of chunks touched.
+    expected_chunks: expected number of chunks by PStore's Eq. 1: Π ((sⱼ - 1)/cⱼ + 1).
     """
 
     label: str
@@ -42,10 +41,10 @@ class Cost:
 
 
 def costs(array: Array, spec: access_pattern.Spec) -> list[Cost]:
-    """The cost of each pattern, by the references and shard indexes that are really there; no data is read.
+    """Return the cost of each pattern from the actual references and shard indexes, without reading data.
 
     Raises:
-        Error: ``invalid`` for patterns that are not valid or don't fit the array.
+        Error: ``invalid`` for patterns that are invalid or don't fit the array.
     """
     patterns = access_pattern.parse(spec)
     access_pattern.check(patterns, [(array.path, array.shape, array.dims)])
@@ -78,7 +77,7 @@ def _cost(array: Array, query: access_pattern.Query) -> Cost:
 
 
 def table(found: Sequence[Cost]) -> str:
-    """The costs as text, with a last line for the mix of all."""
+    """Return the costs as a text table; the last row is the mean over the mix of patterns."""
 
     def row(label: str, share: float, cost: Cost | None) -> list[str]:
         def value(name: str) -> float:

@@ -1,4 +1,4 @@
-"""How an array will be read: kinds of boxes and how often each is asked for, as ``--access`` spells them."""
+"""Access patterns: box shapes and how often each is read, in the syntax of ``--access``."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ import numpy as np
 from icecore import errors
 
 EXAMPLE = '"time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3"'
-#: what ``access=`` takes: the text, or (lengths by dimension or position, probability) each; None: all of it
+#: type of ``access=``: text, or pairs (lengths by dimension or position, probability); length None: whole
+#: axis
 Spec = str | Sequence[tuple[Mapping[str, int | None] | Sequence[int | None], float]]
 
 
-#: as long as an axis may ever grow
+#: length of a growing axis: longer than any axis can become
 _ALL = 1 << 62
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Boxes of one shape, anywhere in the array.
+    """Boxes of one shape at any position in the array.
 
     Attributes:
-        lengths: elements along each named dimension, or along each axis; None for all of it.
-        probability: how often, of all reads.
+        lengths: elements along each named dimension, or along each axis; None for the whole axis.
+        probability: fraction of all reads.
     """
 
     lengths: Mapping[str, int | None] | tuple[int | None, ...]
     probability: float
 
     def about(self, shape: Sequence[int], dims: Sequence[str | None]) -> bool:
-        """Whether it says something about an array: the number of axes fits, or a dimension is named."""
+        """Return whether the pattern applies to an array: by its number of axes, or by a dimension name."""
         if isinstance(self.lengths, tuple):
             return len(self.lengths) == len(shape)
         return any(dim in self.lengths for dim in dims)
 
     def extent(self, shape: Sequence[int], dims: Sequence[str | None]) -> list[int]:
-        """The box's shape in an array; along dimensions that aren't named all of it."""
+        """Return the box's shape in an array; dimensions without a length are read completely."""
         if isinstance(self.lengths, tuple):
             asked: Iterable[int | None] = self.lengths
         else:
@@ -59,27 +60,27 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Query:
-    """A pattern as one array sees it."""
+    """A pattern applied to one array."""
 
     extent: tuple[int, ...]
     probability: float
     label: str
 
     def within(self, shape: Sequence[int]) -> Query:
-        """The same box in an array of another shape, cut where it is too long."""
+        """Return the same box in an array of another shape, clipped to it."""
         return replace(self, extent=tuple(min(e, n) for e, n in zip(self.extent, shape, strict=True)))
 
     def place(self, shape: Sequence[int], random: np.random.Generator) -> tuple[slice, ...]:
-        """The box somewhere in the array, each place as likely as the others."""
+        """Return the box at a random position in the array, uniformly distributed."""
         starts = [int(random.integers(max(n - e, 0) + 1)) for n, e in zip(shape, self.extent, strict=True)]
         return tuple(slice(s, s + e) for s, e in zip(starts, self.extent, strict=True))
 
 
 def parse(spec: Spec | None) -> tuple[Pattern, ...]:
-    """The patterns of a specification; none for None.
+    """Parse a specification into patterns; an empty tuple for None.
 
     Raises:
-        Error: ``invalid``, saying what would be right.
+        Error: ``invalid`` for a specification that can't be parsed.
     """
     if spec is None:
         return ()
@@ -98,10 +99,10 @@ def parse(spec: Spec | None) -> tuple[Pattern, ...]:
 def check(
     patterns: Sequence[Pattern], arrays: Iterable[tuple[str, Sequence[int], Sequence[str | None]]]
 ) -> None:
-    """Whether patterns are possible in some of the arrays, given as (path, shape, dimensions).
+    """Check that each pattern fits at least one of the arrays, given as (path, shape, dimensions).
 
     Raises:
-        Error: ``invalid`` for a dimension or a number of axes that no array has, and for boxes that are
+        Error: ``invalid`` for an unknown dimension, a number of axes that no array has, or a box that is
             longer than every array.
     """
     arrays = list(arrays)
@@ -125,7 +126,7 @@ def check(
 
 
 def queries(patterns: Sequence[Pattern], shape: Sequence[int], dims: Sequence[str | None]) -> list[Query]:
-    """What the patterns are for an array; none where they say nothing about it."""
+    """Return the queries that the patterns mean for an array; empty if no pattern applies to it."""
     if not any(pattern.about(shape, dims) for pattern in patterns):
         return []
     chosen = [p for p in patterns if p.about(shape, dims) or not isinstance(p.lengths, tuple)]

@@ -1,4 +1,4 @@
-"""Chunk and shard shapes of arrays that are written, and the metadata document they end up in."""
+"""Chunk and shard shapes of new arrays, and their Zarr v3 metadata documents."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ from icecore.repository.json_attributes import nonfinite, to_json
 from icecore.repository.nodes import OURS
 from icecore.repository.selection import is_int
 
-#: an array that will grow is laid out as if it had this many bytes
+#: assumed size of a growing array, in bytes
 _GROWN = 256 << 20
-#: … but at least this many, where it is committed in small steps: a commit costs about as much anyway
+#: smallest assumed size of a growing array with small commits, in bytes; smaller shards make commits no
+#: cheaper
 _GROWN_LITTLE = 128 << 10
-#: stored bytes of a shard at most
+#: largest stored size of a shard, in bytes
 _SHARD = 32 << 20
-#: chunks of a planned shard at most: each has 16 bytes in its index, which a read has to fetch first …
+#: largest number of chunks in a planned shard; a read first fetches the index, of 16 bytes per chunk
 _INDEX = 16_384
-#: … and each commit writes again, of an array that grows
+#: the same for a growing array, because each commit writes the index again
 _INDEX_GROWN = 1_024
-#: the longest last axis that is never cut: vertices of cells, bounds and components repeat each other or are
-#: read together
+#: longest last axis that is never split: cell vertices, bounds and components repeat each other or are read
+#: together
 _VERTICES = 8
-#: among icecore's own attributes: what the codecs of an array without data are to be chosen for
+#: key in icecore's attributes: the goal of the codec choice for an array without data
 WISH = "wish"
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Shape of a chunk, and of a shard of chunks (None: chunks are stored one by one)."""
+    """Shape of a chunk and of a shard; ``shard`` is None if chunks are stored one by one."""
 
     chunk: tuple[int, ...]
     shard: tuple[int, ...] | None
 
     @property
     def unit(self) -> tuple[int, ...]:
-        """What is written at once: the shard, or the chunk."""
+        """Shape of the unit that is written at once: the shard, or the chunk."""
         return self.shard or self.chunk
 
 
@@ -59,27 +60,27 @@ def plan(
     rows_bytes: int | None = None,
     shard_bytes: int | None = None,
 ) -> Layout:
-    """The layout of an array: planned, with ``chunk`` and ``shard`` taken as they are where they are given.
+    """Plan the layout of an array; a given ``chunk`` or ``shard`` is used unchanged.
 
-    Planned is what costs the ``reads`` least: PStore's Eq. 1, the expected number of chunks that a read
-    touches, Σ Pᵢ Π ((sᵢⱼ - 1)/cⱼ + 1), times their bytes and a fixed price, under Eq. 5, the bounds on a
-    chunk's bytes.
+    The plan minimizes the cost of the ``reads``: PStore's Eq. 1, the expected number of chunks that a read
+    touches, Σ Pᵢ Π ((sᵢⱼ - 1)/cⱼ + 1), times the chunk's bytes plus a fixed price. Eq. 5 bounds the bytes of
+    a chunk.
 
     Args:
-        shape: elements along each axis; 0 along the first for an array that will grow.
-        itemsize: bytes of an element.
-        chunk: of a chunk, where it is given.
-        shard: of a shard, where it is given.
-        source_chunk: of the source's chunks: shards that line up with them are packed faster.
-        rows_a_commit: rows of a growing array that each commit brings.
-        reads: how it will be read; maps and time series alike where empty.
-        inner_bytes: least and most bytes of a chunk, decoded; 64 KiB to 1 MiB where None.
-        ratio: decoded bytes per stored byte: shards, whose stored size counts, may hold as much more.
-        rows_bytes: of the rows of a growing array that can wait for their shards to fill.
-        shard_bytes: of a shard at most, where that is less than 32 MiB.
+        shape: elements along each axis; the first is 0 for an array that will grow.
+        itemsize: size of an element in bytes.
+        chunk: shape of a chunk, if given.
+        shard: shape of a shard, if given.
+        source_chunk: shape of the source's chunks; shards that are aligned with them are packed faster.
+        rows_a_commit: number of rows that each commit appends to a growing array.
+        reads: expected reads; without any, maps and time series count equally.
+        inner_bytes: smallest and largest decoded chunk in bytes; default 64 KiB to 1 MiB.
+        ratio: decoded bytes per stored byte; a shard may hold that many times more decoded bytes.
+        rows_bytes: bytes of rows of a growing array that can wait in memory until their shards are full.
+        shard_bytes: largest stored size of a shard in bytes, if less than 32 MiB.
 
     Raises:
-        Error: ``invalid`` where a given shape has another number of axes, is not positive, or doesn't divide.
+        Error: ``invalid`` if a given shape has a wrong number of axes, is not positive, or doesn't divide.
     """
     from icecore import _icecore
 
@@ -95,21 +96,17 @@ def plan(
         return Layout((*whole.chunk, shape[-1]), shard)
     chunk, shard = _given("chunk", chunk, shape), _given("shard", shard, shape)
     if chunk is None or shard is None:
-        goal: dict[str, Any] = {
+        goal = {
             "shape": _grown(shape, itemsize, rows_a_commit, rows_bytes),
             "itemsize": max(itemsize, 1),
             "grows": not shape[0],
+            "source_chunk": source_chunk and list(source_chunk),
+            "chunk": chunk and list(chunk),
+            "inner_bytes": inner_bytes and list(inner_bytes),
+            "shard_bytes": shard_bytes and min(shard_bytes, _SHARD),
+            "ratio": max(ratio, 1.0),
+            "patterns": [{"extent": read.extent, "probability": read.probability} for read in reads],
         }
-        if source_chunk is not None:
-            goal["source_chunk"] = list(source_chunk)
-        if chunk is not None:
-            goal["chunk"] = list(chunk)
-        if inner_bytes is not None:
-            goal["inner_bytes"] = list(inner_bytes)
-        if shard_bytes is not None:
-            goal["shard_bytes"] = min(shard_bytes, _SHARD)
-        goal["ratio"] = max(ratio, 1.0)
-        goal["patterns"] = [{"extent": read.extent, "probability": read.probability} for read in reads]
         planned = json.loads(_icecore.plan_layout(json.dumps(goal)))
         if shard is None:
             chunk = tuple(planned["chunk"])
@@ -128,10 +125,10 @@ def plan(
 
 
 def check(*given: Sequence[int] | Mapping[str, int] | None) -> None:
-    """Whether lengths of chunks or shards can be any: whole numbers above 0.
+    """Check that the lengths of chunks or shards are positive integers.
 
     Raises:
-        Error: ``invalid``.
+        Error: ``invalid`` for any other length.
     """
     for shape in given:
         if shape is None:
@@ -152,7 +149,7 @@ def document(
     attrs: Mapping[str, Any],
     ours: Mapping[str, Any] | None = None,
 ) -> str:
-    """The Zarr v3 metadata of an array, as strict JSON; ``codecs`` are those of a chunk."""
+    """Return the Zarr v3 metadata of an array as strict JSON; ``codecs`` are the codecs of a chunk."""
     attributes = {str(name): to_json(value) for name, value in attrs.items()}
     kept = to_json(dict(ours or {}))
     if types := nonfinite(attrs):
@@ -177,7 +174,7 @@ def document(
 
 
 def regridded(document: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
-    """A metadata document with other chunks and shards, and nothing in them yet."""
+    """Return a metadata document with other chunks and shards, for an array without rows."""
     outer = document["codecs"]
     inner = outer[0]["configuration"]["codecs"] if outer[0]["name"] == "sharding_indexed" else outer
     shape = [0, *document["shape"][1:]]
@@ -201,7 +198,7 @@ def _sharded(layout: Layout, codecs: list[Codec]) -> list[Codec]:
 
 
 def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[str, Any]) -> dict[str, Any]:
-    """A metadata document with other codecs of its chunks (none: the same), and what is kept about them."""
+    """Return a metadata document with new chunk codecs (empty: unchanged) and the record about them."""
     outer = document["codecs"]
     if not codecs:
         pass
@@ -220,7 +217,7 @@ def recoded(document: Mapping[str, Any], codecs: list[Codec], record: Mapping[st
 
 
 def _indexed(chunk: tuple[int, ...], shard: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """A shard of at most so many chunks, shortened along its first axes first."""
+    """Shorten a shard to at most ``most`` chunks, along its first axes first."""
     counts = [s // c for s, c in zip(shard, chunk, strict=True)]
     for axis, count in enumerate(counts):
         others = prod(counts) // count
@@ -244,10 +241,10 @@ def _given(what: str, given: Sequence[int] | None, shape: Sequence[int]) -> tupl
 def _grown(
     shape: Sequence[int], itemsize: int, rows_a_commit: int | None, rows_bytes: int | None
 ) -> list[int]:
-    """``shape`` with an empty first axis (it will be appended to) as long as a big array's.
+    """Return ``shape`` with an empty first axis (it will grow) set to the assumed length.
 
-    Each commit writes the unfinished shards again, so where it is known how many rows one brings, shards are
-    at most four times as long; and no longer than the memory for rows that wait.
+    Each commit rewrites the unfinished shards. If the number of rows per commit is known, shards cover at
+    most four commits. They also fit into the memory for waiting rows.
     """
     if shape[0] or not all(shape[1:]):
         return [max(n, 1) for n in shape]
@@ -261,5 +258,5 @@ def _grown(
 
 
 def _divisor(shard: int, wanted: int) -> int:
-    """The largest divisor of ``shard`` that is not above ``wanted``."""
+    """Return the largest divisor of ``shard`` that is not above ``wanted``."""
     return next(n for n in range(min(wanted, shard), 0, -1) if shard % n == 0)

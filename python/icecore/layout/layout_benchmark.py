@@ -1,4 +1,4 @@
-"""Layouts tried out: a part of an array is packed in several ways into memory, and random reads are timed."""
+"""Layout benchmark: packs a part of an array with several layouts in memory, and times random reads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from icecore.repository.array import Array
 from icecore.repository.open import create
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
-#: bytes of the part that is packed, at most
+#: largest part that is packed, in bytes
 _PART = 64 << 20
-#: The planner's unknown is what a chunk costs beside its bytes. Three prices, as bounds on a chunk's bytes:
-#: cheap requests (memory, a local disk), the planner's own, and dear ones (small reads are rare).
+#: The planner does not know the fixed cost of a chunk. Three assumptions, as bounds on a chunk's bytes: cheap
+#: requests (memory, a local disk), the planner's default, and expensive requests (small reads are rare).
 _BOUNDS = ((16 << 10, 128 << 10), (64 << 10, 1 << 20), (512 << 10, 4 << 20))
-#: places that each pattern is read at, how often, and seconds that this may take with one layout
+#: number of places to read for each pattern, repetitions, and time limit for one layout in seconds
 _READS, _ROUNDS, _SECONDS = 30, 3, 1.0
 
 
@@ -33,11 +33,11 @@ def fastest(
     rows: int | None = None,
     memory: int = _PART,
 ) -> layout.Layout:
-    """The layout, of the best ones at three prices of a chunk, whose random reads take the least time.
+    """Return the layout with the fastest random reads among the best layouts for three fixed costs of a
+    chunk.
 
-    Arrays of more than 64 MB, or ``memory``, are tried on a box of them with about their proportions. Where
-    the first axis grows, by so many ``rows`` a commit, the existing data is used for future rows, again and
-    again.
+    An array of more than 64 MB or ``memory`` bytes is represented by a box with roughly its proportions. If
+    the first axis grows by ``rows`` per commit, the existing data is repeated to represent future rows.
     """
     source = entry.chunks if isinstance(entry.chunks, tuple) else None
     itemsize, most = zarr_dtypes.itemsize(entry.dtype), min(_PART, memory)
@@ -62,7 +62,7 @@ def fastest(
 
 
 def part(shape: Sequence[int], itemsize: int, most: int = _PART) -> list[int]:
-    """``shape`` with its longest axes halved until it is small enough."""
+    """Return ``shape`` with its longest axes halved until it has at most ``most`` bytes."""
     lengths = list(shape)
     while max(lengths, default=1) > 1 and np.prod(lengths, dtype=float) * itemsize > most:
         axis = int(np.argmax(lengths))
@@ -73,7 +73,7 @@ def part(shape: Sequence[int], itemsize: int, most: int = _PART) -> list[int]:
 def expected(
     entry: ArrayEntry, data: np.ndarray, where: layout.Layout, reads: Sequence[Query], codec: spec.Spec
 ) -> float:
-    """Seconds of a read, on average over the patterns."""
+    """Return the mean seconds of a read, weighted by the patterns' probabilities."""
     repo = create("memory://")
     with repo.writer() as writer:
         array = writer.array(
@@ -87,7 +87,7 @@ def expected(
 
 
 def _seconds(array: Array, query: Query, random: np.random.Generator, limit: float) -> float:
-    """Of a read, on average over places; of each place the best, for others use the machine, too."""
+    """Return the mean seconds of a read over places; the best time at each place, to exclude other load."""
     places = [query.within(array.shape).place(array.shape, random) for _ in range(_READS)]
     least = np.full(_READS, np.inf)
     began = time.perf_counter()

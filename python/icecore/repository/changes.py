@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
-#: bytes of each version that are compared at once
+#: bytes of each version that are compared at a time
 _BLOCK = 32 << 20
 Box = tuple[Sequence[int], Sequence[int]]
 

@@ -1,4 +1,4 @@
-"""Compare two arrays by values: two productions of a channel, aligned in time."""
+"""Compare two arrays by values, for example two versions of a channel, aligned in time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from icecore.repository.time_axis import NS, TimeAxis
 if TYPE_CHECKING:
     from icecore.repository.array import Array
 
-#: bytes of each array that are compared at once
+#: bytes of each array that are compared at a time
 _BLOCK = 32 << 20
 
 
 @dataclass(frozen=True)
 class _Overlap:
-    """What both arrays have: starts in each, and the shape."""
+    """The common part of two arrays: start in each, and shape."""
 
     one: tuple[int, ...]
     other: tuple[int, ...]
@@ -40,7 +40,7 @@ def compare(one: Array, other: Array) -> ValueComparison:
         one, other: arrays of the same rank; with time axes also of the same rate.
 
     Raises:
-        Error: ``mismatch`` for other ranks or rates, or samples that lie between each other.
+        Error: ``mismatch`` for different ranks or rates, or samples that are not on a common grid.
     """
     overlap = _overlap(one, other)
     differ, first, largest = 0, None, None
@@ -81,7 +81,7 @@ def _overlap(one: Array, other: Array) -> _Overlap:
 
 
 def _shift(one: Array, other: Array) -> list[int]:
-    """The index in ``one`` of the first element of ``other``, along each axis."""
+    """Return the index in ``one`` of the first element of ``other``, along each axis."""
     shift = [0] * one.ndim
     first, second = TimeAxis.of(one.attrs), TimeAxis.of(other.attrs)
     if first is None or second is None or not shift:
@@ -99,7 +99,7 @@ def _shift(one: Array, other: Array) -> list[int]:
 
 
 def _blocks(shape: Sequence[int], itemsize: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Start and shape of parts along the first axis."""
+    """Yield start and shape of parts along the first axis."""
     if not shape or not prod(shape):
         if not shape:
             yield (), ()
@@ -127,7 +127,7 @@ def _unequal(one: Any, other: Any) -> Any:
 
 
 def _larger(largest: float | None, parts: Sequence[Any], unequal: Any) -> float | None:
-    """The largest absolute difference of finite numbers so far."""
+    """Return the largest absolute difference of finite numbers so far."""
     if any(part.dtype.kind not in "iufc" for part in parts):
         return None
     wide = "c16" if any(part.dtype.kind == "c" for part in parts) else "f8"

@@ -1,4 +1,6 @@
-"""Checksums of linked frame files: of each structure (version 8) and of the file (from version 6 on)."""
+"""Verify checksums of linked frame files: of each structure (version 8) and of the file (version 6 or
+later).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _LOCAL = "file://"
 
 
 def frame_problems(arrays: Mapping[str, Array]) -> Iterator[Problem]:
-    """The damage that the files' own checksums show; files that can't be read are reported elsewhere."""
+    """Yield damage that the files' checksums show; files that can't be read are reported elsewhere."""
     from urllib.parse import unquote
 
     from icecore import _icecore

@@ -17,8 +17,9 @@ _UNWRITTEN = 9.969209968386869e36
 
 
 def nulls(array: Array) -> list[bytes]:
-    """Return the missing values that the array's attributes name, as bytes in native byte order; strings of
-    variable length as UTF-8.
+    """Return the missing values that the array's attributes name, as bytes in native byte order.
+
+    Variable-length strings are UTF-8.
     """
     found: list[bytes] = []
     if array.dtype.kind not in "biufSUO":
@@ -28,7 +29,7 @@ def nulls(array: Array) -> list[bytes]:
     for key, value in ((key, attrs[key]) for key in _NULLS if key in attrs):
         for item in value if isinstance(value, (list, tuple)) else [value]:
             if key == _NULLS[1] and array.dtype.kind == "f" and isinstance(item, str):
-                continue  # text is no number
+                continue  # a string is not a number
             mark = typed_attributes.marker(array._node, key, item, array.dtype)
             element = _element(mark, array.dtype, wraps)
             if element is not None and element not in found:
@@ -54,8 +55,10 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
 
 
 def _element(value: Any, dtype: np.dtype[Any], wraps: bool) -> bytes | None:
-    """Return a value as an element of ``dtype``; None if no element equals it, as 1e20 in int16, or float64
-    1e20 in float32 (docs/design/0052). ``wraps``: ``_Unsigned`` is set, so -1 means 255.
+    """Return a value as an element of ``dtype``; None if no element equals it.
+
+    Examples are 1e20 in int16, and float64 1e20 in float32 (docs/design/0052). ``wraps``: ``_Unsigned`` is
+    set, so -1 means 255.
     """
     if dtype.kind == "O":
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else None

@@ -80,7 +80,7 @@ class Repo(Hierarchy, Versions):
         return self._over(self._native.at(address.version(ref)))
 
     def _over(self, native: _icecore.Repo) -> Repo:
-        """Another version, with this one's settings."""
+        """Return another version with the same settings."""
         return Repo(native, self._storage, self._allow_links)
 
     def table(self, path: str, columns: Sequence[str] | None = None) -> Table:
@@ -209,6 +209,33 @@ class Repo(Hierarchy, Versions):
             {'time': 3}
         """
         return provider("to_xarray")(self[path], **options)
+
+    def view(self, path: str = "/", height: int = 640, browser: bool | None = None) -> Any:
+        """Show this version in a page: in a frame of a notebook, else in the browser.
+
+        The page is served on this machine alone, by a process that ends with this one.
+
+        Args:
+            path: the array or group to show first.
+            height: of the frame in pixels.
+            browser: whether the browser is opened; by default outside of notebooks.
+
+        Returns:
+            An object with the page's ``url``; notebooks display it.
+
+        Raises:
+            Error: ``unsupported`` for a repository in memory; ``not-found`` for an unknown path.
+
+        Example:
+            >>> import icecore, tempfile
+            >>> repo = icecore.create(tempfile.mkdtemp() + "/a.icecore")
+            >>> with repo.writer() as w:
+            ...     w.array("/t2m", "f4", (3,))[...] = [1, 2, 3]
+            >>> repo.at("main").view("/t2m", browser=False).url.endswith("path=/t2m")
+            True
+        """
+        self[path]
+        return provider("view")(self, path, height, browser)
 
     def store(self, via: str = "auto") -> Any:
         """Return this version as a read-only store for zarr-python.

@@ -110,13 +110,18 @@ def parse(text: str | None, dims: Sequence[str | None]) -> tuple[Any, ...]:
 def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]:
     """Return, for each axis of an array of ``shape``, the indexes of the selected elements along it.
 
-    Each index array has the shape of the result.
+    Each index array has the shape of the result. A range along the first axis may lie outside the array.
     """
     import numpy as np
 
+    offset = 0
+    if sel and isinstance(sel[0], range):
+        offset, shape, sel = sel[0].start, (len(sel[0]), *shape[1:]), (slice(None), *sel[1:])
     indexes = []
     for axis, length in enumerate(shape):
-        column = np.arange(length).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        column = (np.arange(length) + (0 if axis else offset)).reshape(
+            [-1 if i == axis else 1 for i in range(len(shape))]
+        )
         # A broadcast view needs no memory, and indexing it gives exactly NumPy's order of elements.
         indexes.append(np.broadcast_to(column, shape)[sel])
     return indexes

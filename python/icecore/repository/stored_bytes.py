@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def stored_bytes(arrays: Iterable[Array]) -> int:
-    """Bytes of the chunks of these arrays; ranges that columns share are counted once.
+    """Return the stored bytes of these arrays; bytes that columns share are counted once.
 
     Args:
-        arrays: of one version of a repository.
+        arrays: arrays of one version of a repository.
 
     Returns:
-        Bytes in the repository and in linked files.
+        Number of bytes in the repository and in linked files.
     """
     total, ranges = 0, dict[str, list[np.ndarray]]()
     for array in arrays:
@@ -26,5 +26,12 @@ def stored_bytes(arrays: Iterable[Array]) -> int:
         total += array.nbytes_stored - sum(int(rows[:, 1].sum()) for rows in places.values())
         for name, rows in places.items():
             ranges.setdefault(name, []).append(rows)
-    distinct = (np.unique(np.concatenate(rows), axis=0) for rows in ranges.values())
-    return total + sum(int(rows[:, 1].sum()) for rows in distinct)
+    return total + sum(_covered(np.concatenate(rows)) for rows in ranges.values())
+
+
+def _covered(places: np.ndarray) -> int:
+    """Bytes of an object that ranges cover, (n, 2) int64 of offset and length; they may overlap."""
+    starts, ends = places[np.argsort(places[:, 0], kind="stable")].T
+    ends = np.maximum.accumulate(starts + ends)
+    before = np.concatenate(([0], ends[:-1]))
+    return int(np.maximum(ends - np.maximum(starts, before), 0).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -45,6 +45,19 @@ class TimeAxis:
         step = [self.step.numerator, self.step.denominator]
         segments = [list(span) for span in self.segments]
         return {"epoch": self.epoch, "t0_ns": self.t0, "step": step, "segments": segments}
+
+    def part(self, index: slice | range, count: int) -> TimeAxis | None:
+        """The axis of a selection from ``count`` samples; a range may lie outside. None if reversed."""
+        found = range(*index.indices(count)) if isinstance(index, slice) else index
+        if found.step < 1:
+            return None
+        axis = TimeAxis(self.time(found.start), self.step * found.step, (), self.epoch)
+        runs = [
+            tuple(min(max(-((found.start - self.index(edge)) // found.step), 0), len(found)) for edge in span)
+            for span in self.segments
+        ]
+        spans = tuple((axis.time(low), axis.time(high)) for low, high in runs if low < high)
+        return replace(axis, segments=spans)
 
     @property
     def rate(self) -> float:

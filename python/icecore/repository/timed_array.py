@@ -1,4 +1,4 @@
-"""Methods of arrays with a time axis: stretches of time, their gaps and trends."""
+"""Methods of arrays with a time axis: reads by time, gaps and trends."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 
 class TimedArray(ArrayMetadata):
-    """The part of an :class:`icecore.Array` that reads by time; it needs a time axis."""
+    """Methods of :class:`icecore.Array` that read by time; the array needs a time axis."""
 
     @property
     def segments(self) -> list[tuple[int, int]]:
-        """Spans [start, stop) that have samples, in nanoseconds: GPS, or UTC since 1970 of CF coordinates.
+        """Spans [start, stop) with samples, in nanoseconds: GPS, or UTC since 1970 for CF coordinates.
 
         Raises:
-            Error: ``unsupported`` for an array without one.
+            Error: ``unsupported`` for an array without a time axis.
         """
         return provider("segments")(self)
 
     def between(
         self, start: Any, stop: Any, gaps: str = "raise", valid: str | Sequence[str] | None = None
     ) -> np.ndarray:
-        """Read a stretch of time: GPS seconds, or UTC as a datetime or ISO text; ``stop`` is not included.
+        """Read a span of time: GPS seconds, or UTC as a datetime or ISO string; ``stop`` is not included.
 
         The array has the time axis of a frame channel, or a CF time coordinate for its first dimension.
 
         Args:
-            start: of the stretch.
-            stop: its end.
-            gaps: where samples are missing, also at both ends: ``raise``, ``pad`` (with the fill value, NaN
-                of floats) or ``ignore`` (the samples that exist, one behind the other).
-            valid: flags that have to be set (``"DATA"``, ``["DATA", "CBC_CAT1"]``, ``"/H1/DQMASK:DATA"``);
+            start: start of the span.
+            stop: end of the span.
+            gaps: action for missing samples, also at both ends: ``raise``, ``pad`` (with the fill value; NaN
+                for floats) or ``ignore`` (return only the existing samples).
+            valid: flags that must be set (``"DATA"``, ``["DATA", "CBC_CAT1"]``, ``"/H1/DQMASK:DATA"``);
                 other samples are treated as missing. See :mod:`icecore.timeseries.flags`.
 
         Returns:
@@ -58,14 +58,14 @@ class TimedArray(ArrayMetadata):
         return provider("between")(self, start, stop, gaps, valid)
 
     def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
-        """Reduce a stretch of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+        """Reduce a span of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
 
-        Stored trends are read where they are fine enough (``icecore link --summaries``), else the samples.
+        Stored trends (``icecore link --summaries``) are used if they are fine enough, otherwise the samples.
 
         Args:
             start: GPS seconds or UTC; the array's start if omitted.
             stop: not included; the array's end if omitted.
-            points: windows at most; a window is one sample where the stretch has no more.
+            points: largest number of windows; a window has at least one sample.
 
         Returns:
             An :class:`icecore.timeseries.trend.Trend`.

@@ -6,25 +6,25 @@ import re
 
 from icecore.repository.nodes import SUMMARY
 
-#: statistics of a window, in the order of a listing
+#: statistics of a window, in the order of listings
 STATISTICS = ("min", "max", "mean", "rms", "n")
-#: LIGO's letter of a trend → seconds of a window
+#: LIGO's letter of a trend → length of a window in seconds
 LETTERS = {"s": 1, "m": 60, "h": 3600}
 _NAME = re.compile(rf"^(?P<channel>.+)\.(?P<statistic>{'|'.join(STATISTICS)}),(?P<letter>[smh])-trend$")
 
 
 def top(path: str) -> str:
-    """The hidden group of an array's trends."""
+    """Return the hidden group of an array's trends."""
     return f"/{SUMMARY}{path}"
 
 
 def level(path: str, seconds: int) -> str:
-    """The hidden group of an array's windows of one length."""
+    """Return the hidden group of an array's windows of one length."""
     return f"{top(path)}/{seconds}s"
 
 
 def stored_path(name: str) -> str | None:
-    """The path of the array that LIGO calls ``name``; None if it isn't the name of a trend.
+    """Return the path of the array that LIGO calls ``name``; None if ``name`` isn't a trend.
 
     Example:
         >>> stored_path("/H1/GDS-CALIB_STRAIN.mean,m-trend")

@@ -139,8 +139,9 @@ def marker(node: Node, name: str, value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def exact(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A number as an integer of ``dtype``, or itself where it is none of its integers: 1e20, 0.5, or -1 where
-    there are no negative ones.
+    """Return a number as an element of an integer ``dtype``; unchanged if it can't be represented.
+
+    Examples are 1e20, 0.5, or -1 in an unsigned dtype.
     """
     number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "iufb":

@@ -21,6 +21,7 @@ PROVIDERS = {
     "to_dask": ("icecore.integrations.dask", "to_dask"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
     "trend": ("icecore.timeseries.trend", "trend"),
+    "view": ("icecore.service.view_in_notebook", "view"),
     "writable_store": ("icecore.integrations.writable_store", "WritableStore"),
     "writer": ("icecore.writing.writer", "Writer"),
 }

@@ -10,10 +10,10 @@ import numpy as np
 from icecore.samples import rdr
 from icecore.samples.netcdf3 import write_netcdf3
 
-#: the shape of the stations file
+#: days and stations of the stations file
 DAYS, STATIONS = 365, 1500
 _PHOTONS = 400_000
-#: of 189 rows each
+#: Diviner samples of 189 rows each
 _SAMPLES = 60
 _SEED = 20240611
 

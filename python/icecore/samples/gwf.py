@@ -1,4 +1,4 @@
-"""Write small gravitational-wave frame files (version 8): one frame of FrProcData channels a file."""
+"""Write small gravitational-wave frame files (version 8): one frame with FrProcData channels per file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def write_frame(
     """Write a file of one frame.
 
     Args:
-        path: the file.
+        path: path of the file.
         start: GPS time of the first sample, in seconds.
         channels: channel name → (samples of shape ``(n,)``, rate in Hz).
-        gzip: compress the samples.
+        gzip: compress the samples with gzip.
     """
     bytes_ = (
         b"IGWD\0"
@@ -99,7 +99,7 @@ def strain(folder: Path, seconds: int = 100, rate: int = 1024, start: int = 1_40
 
 
 def samples(data: bytes, name: str, count: int) -> np.ndarray:
-    """Return the gzip-compressed float32 samples of a channel, by the layout that :func:`write_frame` has."""
+    """Return the gzip-compressed float32 samples of a channel in a file written by :func:`write_frame`."""
     head = _text(name) + struct.pack("<HHQ", 257, TYPES["f4"], count)
     at = data.index(head) + len(head)
     (length,) = struct.unpack_from("<Q", data, at)

@@ -87,9 +87,9 @@ _WIDTHS = (
 )
 CHANNELS, DETECTORS, STEP = 9, 21, 0.128
 ROWS = CHANNELS * DETECTORS
-#: samples between two space views, and samples of one space view
+#: number of samples between two space views, and of samples in a space view
 _BETWEEN, _SPACE = 1500, 40
-#: difference of the radiances of neighbouring samples
+#: relative difference of the radiances of neighbouring samples
 _ROUGH = 0.02
 _RADIUS, _ALTITUDE, _PERIOD = 1737.4, 50.0, 6780.0
 _SAMPLE = (

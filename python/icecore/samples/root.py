@@ -14,7 +14,7 @@ def events(path: Path, count: int = 50_000) -> dict[str, np.ndarray]:
         Branch name → values that were written, shape ``(count,)``.
 
     Raises:
-        ModuleNotFoundError: without uproot.
+        ModuleNotFoundError: if uproot is not installed.
     """
     import uproot
 

@@ -1,4 +1,5 @@
-"""What ``icecore serve`` leaves to Python: tables, and what higher rooms register.
+"""Python part of ``icecore serve``: rows of tables, and answers registered by other packages.
 
-The HTTP server is native. It calls a :class:`icecore.service.delegate.Delegate` for what only Python can do.
+The HTTP server is native. It calls a :class:`icecore.service.delegate.Delegate` for requests that need
+Python.
 """

@@ -7,15 +7,15 @@ from typing import Any
 
 from icecore import errors
 
-#: content type and blocks of a reply
+#: content type and data blocks of a reply
 Reply = tuple[str, Iterator[bytes]]
 
 
 class Delegate:
-    """Answer what the native server does not.
+    """Answers the requests that the native server delegates.
 
     Args:
-        index: returns the repository that links the arrays of a file; it may raise those errors of
+        index: returns the repository that links the arrays of a file; it may raise the errors of
             :func:`icecore.link`.
         answers: collection of URLs (``tables``, ``products``) → the function that answers its requests. A
             request is a dictionary with ``collection``, ``name``, ``method``, ``located`` (nodes of

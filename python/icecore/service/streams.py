@@ -1,4 +1,4 @@
-"""Rows as files of several formats, block by block."""
+"""Stream rows as files of several formats, block by block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from icecore import errors
 from icecore.tables.query.export import STREAMS, Rows
 
-#: bytes of a block
+#: size of a block in bytes
 _BLOCK = 1 << 20
 #: content types by suffix; the first one that a client accepts is sent
 TYPES = {
@@ -22,7 +22,7 @@ TYPES = {
 
 
 def blocks(rows: Rows, suffix: str) -> Iterator[bytes]:
-    """Yield a file of this format in blocks; rows are read while the blocks are taken."""
+    """Yield a file of this format in blocks; rows are read as the blocks are consumed."""
     sink = io.BytesIO()
     for _ in STREAMS[suffix](rows, _Kept(sink)):
         if sink.tell() >= _BLOCK:
@@ -31,7 +31,7 @@ def blocks(rows: Rows, suffix: str) -> Iterator[bytes]:
 
 
 class _Kept(io.RawIOBase):
-    """Append to a sink. Positions count all bytes that were written, also those taken meanwhile."""
+    """File object that appends to a sink; positions count all written bytes, including consumed ones."""
 
     def __init__(self, sink: io.BytesIO) -> None:
         self._sink = sink
@@ -49,7 +49,7 @@ class _Kept(io.RawIOBase):
         return self._position
 
     def close(self) -> None:
-        """Stay open: writers close their sink before the last bytes are taken."""
+        """Do nothing: writers close their sink before the last bytes are consumed."""
 
 
 def _taken(sink: io.BytesIO) -> bytes:
@@ -60,7 +60,7 @@ def _taken(sink: io.BytesIO) -> bytes:
 
 
 def accepted(accept: str) -> str:
-    """Return the suffix of the format that an ``Accept`` header asks for; CSV for any."""
+    """Return the suffix of the first supported format in an ``Accept`` header; CSV if any is accepted."""
     kinds = [each.split(";")[0].strip().lower() for each in accept.split(",")]
     for kind in kinds:
         for suffix, content in TYPES.items():

@@ -52,7 +52,7 @@ def parameters(given: dict[str, str]) -> dict[str, Any]:
 
 
 def geometry(text: str) -> Any:
-    """Return GeoJSON from a parameter. A path is refused: the service reads no files for its clients."""
+    """Return GeoJSON from a parameter. Paths are rejected: the service reads no files for its clients."""
     import json
 
     try:

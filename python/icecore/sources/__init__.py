@@ -1,4 +1,4 @@
-"""Sources: one file a format, and the table that finds the right one.
+"""Sources: one module per format, and the table that selects the module for a file.
 
     from icecore.sources import open_source
     from icecore.sources.source_list import expand
@@ -47,21 +47,19 @@ __all__ = [
 ]
 
 _DIRECTORY, _EMPTY = 1 << 16, 32
-#: package → the extra that brings it
+#: package → the extra that installs it
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
 _EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
 _EXTRAS |= {"awkward": "root", "uproot": "root"}
-#: modules whose sources may lack what others have
+#: modules that accept ``allow_missing``
 _WITH_MISSING = ("icecore.sources.root",)
-#: what reference files begin with: their own words, or metadata of a Zarr store
+#: beginnings of reference files: their own keys, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
 
 @dataclass(frozen=True)
 class Format:
-    """A row of the table: a format's name, how its content is recognised, the module that reads
-    it.
-    """
+    """A row of the table: a format's name, its test of the content, and the module that reads it."""
 
     name: str
     matches: Callable[[ByteSource, bytes], bool]
@@ -81,7 +79,7 @@ def _is_hdf5(source: ByteSource, start: bytes) -> bool:
 
 
 def _is_zarr_zip(source: ByteSource, start: bytes) -> bool:
-    """A zip archive that names Zarr's metadata, in the directory at its end: at its root or in its folder."""
+    """Whether a zip archive has Zarr metadata in its directory, at its root or in its top-level directory."""
     if not start.startswith(b"PK\x03\x04") or is_remote(source.identity.url):
         return False
     import zipfile
@@ -94,7 +92,7 @@ def _is_zarr_zip(source: ByteSource, start: bytes) -> bool:
 
 
 def _is_npz(source: ByteSource, start: bytes) -> bool:
-    """A zip archive that names arrays (in the directory at its end), or nothing at all."""
+    """Whether a zip archive contains arrays (by its directory at the end), or nothing at all."""
     if not start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return False
     size = source.identity.size
@@ -109,7 +107,7 @@ def _is_table(source: ByteSource, start: bytes) -> bool:
 
 
 def _is_references(source: ByteSource, start: bytes) -> bool:
-    """JSON that is a Zarr store in which chunks are references into other files."""
+    """Whether a file is JSON with a Zarr store whose chunks are references into other files."""
     if start.startswith(HDF5):
         return False  # as most files are: what follows takes longer to import than they to be opened
     from icecore.sources.files.archives import FAULTS, SMALLER, content
@@ -155,7 +153,7 @@ FORMATS = [
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     Format("DMR++", _is_dmrpp, "icecore.sources.dmrpp"),
     Format("ROOT", _starts(ROOT), "icecore.sources.root"),
-    # Behind those: its signature may lie anywhere behind a user block.
+    # After the others: the signature may follow a user block of any size.
     Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),
     Format("a VOTable", _is_votable, "icecore.sources.votable"),
     Format(
@@ -165,13 +163,13 @@ FORMATS = [
     ),
 ]
 _ROOT = next(row for row in FORMATS if row.name == "ROOT")
-# Folders that are one source.
+# Directories that are one source.
 _ZARR = Format("Zarr folder", _starts(), "icecore.sources.zarr.store")
 _PARQUET = Format("kerchunk references in Parquet", _starts(), "icecore.sources.kerchunk")
 
 
 def format_of(source: str) -> Format | None:
-    """The format of a file or URL by its content; None if no row of the table knows it."""
+    """Return the format of a file or URL by its content; None if it is unknown."""
     data = open_bytes(source)
     try:
         start = data.read_at(0, 16)
@@ -181,11 +179,13 @@ def format_of(source: str) -> Format | None:
 
 
 def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **options: Any) -> ArrayMap:
-    """Index one source: a path, a folder that is a Zarr store, or an http(s) URL. Options go to the format's
-    module. With ``keep_going`` what is damaged in it is in the map's ``failed``, and not raised.
+    """Index one source: a path, a directory that is a Zarr store, or an http(s) URL.
+
+    Options go to the format's module. With ``keep_going``, errors of damaged parts are in the map's
+    ``failed`` and are not raised.
 
     Raises:
-        Error: ``source-missing``; ``format`` for what no module knows; whatever that module finds wrong.
+        Error: ``source-missing``; ``format`` for an unknown format; any error of the format's module.
     """
     result = _open(source, **options)
     if result.failed and not keep_going:
@@ -215,7 +215,7 @@ def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
 
 
 def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
-    """A tree of a ROOT file, or of all files of a pattern as one."""
+    """Open a tree of a ROOT file, or of all files that match a pattern as one."""
     for file in trees.files(pattern):
         row = format_of(file)
         if row is None or row.module != "icecore.sources.root":
@@ -239,7 +239,7 @@ def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
 
 
 def folder_format(path: str) -> Format | None:
-    """The format of a folder that is one source; None for other folders, and for files."""
+    """Return the format of a directory that is one source; None for other directories, and for files."""
     if any(os.path.isfile(os.path.join(path, name)) for name in ZARR):
         return _ZARR
     try:
@@ -252,7 +252,7 @@ def folder_format(path: str) -> Format | None:
 
 def _checked(result: ArrayMap) -> ArrayMap:
     for entry in result.arrays.values():
-        entry.zarr_json()  # strict JSON or an error now, not in the middle of a commit
+        entry.zarr_json()  # raise now rather than during a commit
     return result
 
 

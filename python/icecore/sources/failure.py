@@ -1,4 +1,4 @@
-"""A source, or an array of one, that could not be used: what `link` and `pack` report."""
+"""Failure of a source or of one of its arrays, as `link` and `pack` report it."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class Failure:
 
     @classmethod
     def of(cls, name: str, error: errors.Error) -> Failure:
-        """The failure that an error means for ``name``."""
+        """Return the failure of ``name`` for an error."""
         return cls(name, error.kind, error.message, error.hint)

@@ -1,4 +1,4 @@
-"""Many files, indexed in processes beside this one: libhdf5 does one thing at a time in each."""
+"""Index many files in worker processes, because libhdf5 serializes all calls in a process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icecore.sources import open_source
 from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import ArrayMap
 
-#: Seconds after which the rest is estimated, and of work ahead that are worth starting processes for.
+#: seconds of serial work before an estimate is made; smallest remaining seconds that justify processes
 _TRIAL = 0.5
 _WORTHWHILE = 2.0
 _MOST = 32
@@ -27,10 +27,10 @@ Indexed = ArrayMap | errors.Error
 
 
 def open_sources(sources: Sequence[str], **options: Any) -> Iterator[Indexed]:
-    """What :func:`open_source` makes of each source, in order: its map, or the error that it raises.
+    """Yield for each source, in order, the result of :func:`open_source` or the error that it raised.
 
-    The first ones are indexed here. Where the others will take long by their measure, they are shared among
-    as many processes as there are cores (``ICECORE_THREADS``).
+    The first sources are indexed in this process. If the rest will take long, it is shared among as many
+    processes as there are cores (``ICECORE_THREADS``).
     """
     began = perf_counter()
     for done, source in enumerate(sources):
@@ -49,7 +49,7 @@ def _open(source: str, options: dict[str, Any]) -> Indexed:
 
 
 def _workers(left: int) -> list[Worker]:
-    """Processes to share the files that are left; none where they would not help, or can't be started."""
+    """Return worker processes for the remaining files; none if they would not help or can't be started."""
     asked = os.environ.get("ICECORE_THREADS", "")
     cores = (int(asked) if asked.isdecimal() else 0) or _cores()
     if cores < 2 or getattr(sys, "frozen", False):
@@ -89,9 +89,9 @@ def _shared(sources: Sequence[str], workers: list[Worker], options: dict[str, An
 
 
 class Worker:
-    """A process that indexes a file at a time: pickled requests on its stdin, answers on its stdout.
+    """A process that indexes one file at a time: pickled requests on stdin, answers on stdout.
 
-    It does not use ``multiprocessing``, which would run the user's own script again, or fork its threads.
+    It does not use ``multiprocessing``, which would run the user's script again, or fork its threads.
     """
 
     def __init__(self) -> None:
@@ -102,13 +102,13 @@ class Worker:
             [sys.executable, "-c", start],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for the one that asks
+            start_new_session=True,  # only the parent receives Ctrl-C
         )
         self._requests: Any = self._process.stdin
         self._answers: Any = self._process.stdout
 
     def ask(self, source: str, options: dict[str, Any]) -> Indexed | None:
-        """What it makes of a source; None where it could not be asked, or broke down over it."""
+        """Index a source in the worker; return None if the worker could not be asked or crashed."""
         try:
             pickle.dump((source, options, object_stores.remembered()), self._requests)
             self._requests.flush()
@@ -118,12 +118,12 @@ class Worker:
         return answer
 
     def kill(self) -> None:
-        """Stop it, whatever it does; who waits for an answer gets None."""
+        """Kill the worker; pending requests return None."""
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """Close the pipes of one that was stopped."""
+        """Close the pipes of a killed worker."""
         self._answers.close()
         with suppress(OSError):
             self._requests.close()  # the last request may not have been sent
@@ -132,7 +132,7 @@ class Worker:
 def serve() -> None:
     """Loop of a worker: answers requests until its input is closed."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # libraries may print to stdout
     while True:
         try:
             source, options, stores = pickle.load(sys.stdin.buffer)

@@ -17,17 +17,19 @@ from icecore.sources.files.identity import is_remote, local_path
 
 #: suffixes of lists of frame files: LAL caches and FFL
 LISTS = (".cache", ".lcf", ".ffl")
-#: names among which a mistyped one is looked for: of thousands that takes its time, for each missing file
+#: largest number of names that are searched for a similar one; more would take too long per missing file
 _FEW = 500
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
-    """The files that a source argument represents, sorted: a file, a folder (every file of a known format
-    below it that is not in a repository), a glob, ``@list.txt`` (one source per line, relative to the list),
-    an http(s) URL, an object or a glob of objects (``s3://bucket/*.h5``), or a Zarr store.
+    """Return the files that a source argument names, sorted.
+
+    It may be a file, a directory (every file of a known format below it that is not in a repository), a glob,
+    ``@list.txt`` (one source per line, relative to the list), an http(s) URL, an object or a
+    glob of objects (``s3://bucket/*.h5``), or a Zarr store.
 
     Raises:
-        Error: ``source-missing`` where nothing matches, ``format`` for a repository.
+        Error: ``source-missing`` if nothing matches, ``format`` for a repository.
     """
     source = os.fspath(source)
     if object_stores.is_object(source) and glob.has_magic(source):
@@ -36,7 +38,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     if is_remote(source):
         return [source]
     if source.startswith("~") and not os.path.exists(source):
-        source = os.path.expanduser(source)  # which shells leave alone between quotes
+        source = os.path.expanduser(source)  # shells do not expand it between quotes
     if (names := listed(source)) is not None:
         return [path for name in names for path in expand(name)]
     if os.path.isdir(source):
@@ -70,7 +72,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
 
 
 def _beside(source: str) -> str:
-    """A hint where there is no such file: what is called nearly so beside it."""
+    """Return a hint for a missing file: files with similar names in its directory."""
     if os.path.islink(source):
         return f"it is a link to {os.readlink(source)}, where nothing is"
     folder, name = os.path.split(source)
@@ -82,10 +84,10 @@ def _beside(source: str) -> str:
 
 
 def listed(source: str) -> list[str] | None:
-    """What the list ``@list.txt`` names, a source a line; None for another argument.
+    """Return the sources in the list ``@list.txt``, one per line; None for another argument.
 
     Raises:
-        Error: ``source-missing`` where it can't be read, or names nothing.
+        Error: ``source-missing`` if the list can't be read or is empty.
     """
     if not source.startswith("@") or os.path.exists(source):
         return None
@@ -111,7 +113,7 @@ def _from_folder(folder: str) -> list[str]:
     found: list[str] = []
     for root, folders, files in os.walk(folder):
         stores = [name for name in folders if folder_format(os.path.join(root, name))]
-        # Of their files some look like tables.
+        # Some of their files look like tables.
         inside = [name for name in folders if address.holds_repository(os.path.join(root, name))]
         folders[:] = sorted(set(folders) - set(stores) - set(inside))
         found += [os.path.join(root, name) for name in stores]

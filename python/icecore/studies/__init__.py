@@ -6,7 +6,7 @@ from icecore import errors
 from icecore.studies.study import Study
 
 #: name → module with the function ``run``
-STUDIES = {name: f"icecore.studies.{name}" for name in ("ligo", "pds", "pstore", "root")}
+STUDIES = {name: f"icecore.studies.{name}" for name in ("hsds", "ligo", "pds", "pstore", "root")}
 
 
 def study(name: str) -> Study:

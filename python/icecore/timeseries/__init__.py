@@ -1,1 +1,1 @@
-"""Time on the axis: GPS and UTC, stretches, gaps, trends."""
+"""Time series: GPS and UTC times, time selections, gaps, flags and trends."""

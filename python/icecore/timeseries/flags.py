@@ -1,4 +1,4 @@
-"""Valid samples: bits of mask channels named by CF's ``flag_meanings``, and ``dataValid`` of frames."""
+"""Valid samples: bits of mask channels named by CF's ``flag_meanings``, and ``dataValid`` of frame files."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from icecore.repository.time_axis import KEY, TimeAxis
 if TYPE_CHECKING:
     from icecore.repository.array import Array
 
-#: a name of a flag, several, or ``PATH:NAME``
+#: name of a flag, several names, or ``PATH:NAME``
 Valid = str | Sequence[str]
-#: name of the validity that frames themselves state
+#: name of the validity that frame files state
 DATA_VALID = "dataValid"
-#: mask samples that are read at once
+#: number of mask samples that are read at once
 _BLOCK = 1 << 22
 Runs = list[tuple[int, int]]
 
 
 def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
-    """The parts of samples [first, last) of ``array`` that are valid.
+    """Return the parts of sample ranges [first, last) that are valid.
 
     Args:
-        array: a time series.
-        axis: its time axis.
+        array: time series.
+        axis: time axis of the array.
         runs: ranges of its samples.
-        valid: flags that have to be set: ``"DATA"``, ``["DATA", "CBC_CAT1"]`` or ``"/H1/DQMASK:DATA"``. A
-            name is looked up in ``flag_meanings`` of the array's ``ancillary_variables``, then of the arrays
-            of its group, then of those nearest to it. ``dataValid`` names the validity
-            that frames state, which always counts.
+        valid: flags that must be set: ``"DATA"``, ``["DATA", "CBC_CAT1"]`` or ``"/H1/DQMASK:DATA"``. A name
+            is searched in ``flag_meanings`` of the array's ``ancillary_variables``, then of the arrays of its
+            group, then of the nearest other arrays. ``dataValid`` is the validity that frame files state; it
+            always applies.
 
     Raises:
-        Error: ``not-found`` for a name that no mask has; ``invalid`` where several masks have it.
+        Error: ``not-found`` for a name that no mask has; ``invalid`` if several masks have it.
     """
     wanted = [valid] if isinstance(valid, str) else list(valid)
     found = _without(runs, axis, array.attrs.get("data_valid"))
@@ -50,7 +50,7 @@ def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
 
 
 def _without(runs: Runs, axis: TimeAxis, stated: object) -> Runs:
-    """The parts outside the spans (start, stop, value) that frames call invalid."""
+    """Return the ranges without the spans (start, stop, value) that frame files mark as invalid."""
     spans = stated if isinstance(stated, list) else []
     for start, stop, _ in spans:
         low, high = axis.first_at(start), axis.first_at(stop)
@@ -64,7 +64,7 @@ def _without(runs: Runs, axis: TimeAxis, stated: object) -> Runs:
 
 
 def _mask(array: Array, name: str) -> tuple[Array, str]:
-    """The mask that has the flag ``name``."""
+    """Return the mask that has the flag ``name``, and the flag's name."""
     path, _, word = name.rpartition(":")
     if path:
         mask = array.repo._array(path)
@@ -89,7 +89,7 @@ def _mask(array: Array, name: str) -> tuple[Array, str]:
 
 
 def _shared(one: Array, other: Array) -> int:
-    """Groups above both."""
+    """Return the number of groups that contain both arrays."""
     pairs = zip(one.path.split("/")[:-1], other.path.split("/")[:-1], strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -101,9 +101,9 @@ def _meanings(array: Array) -> list[str]:
 
 
 def _set_in(mask: Array, word: str, axis: TimeAxis, run: tuple[int, int]) -> Runs:
-    """The parts of a run of samples in which the flag is set; a mask's sample is true until the next."""
+    """Return the parts of a range in which the flag is set; a mask sample is valid until the next one."""
     own = TimeAxis.of(mask.attrs)
-    assert own is not None  # as _meanings asks for one
+    assert own is not None  # _meanings returns flags only for arrays with a time axis
     low, high = own.index_before(axis.time(run[0])), own.first_at(axis.time(run[1] - 1) + 1)
     found: Runs = []
     for begin, end in _there(own, max(low, 0), min(high, mask.shape[0])):
@@ -126,7 +126,7 @@ def _there(axis: TimeAxis, low: int, high: int) -> Runs:
 
 
 def _is_set(mask: Array, word: str, values: np.ndarray) -> np.ndarray:
-    """Whether a flag is set (CF 1.12, 3.5: ``flag_masks``, ``flag_values``, or both)."""
+    """Return where a flag is set (CF 1.12, 3.5: ``flag_masks``, ``flag_values``, or both)."""
     attrs, at = mask.attrs, _meanings(mask).index(word)
     bits, values_of = attrs.get("flag_masks"), attrs.get("flag_values")
     if bits is None and values_of is None:

@@ -1,4 +1,4 @@
-"""Times as integer nanoseconds of GPS or UTC, from numbers and from text."""
+"""Conversion of times (numbers, text, datetime) to integer nanoseconds of GPS or UTC."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Gps = int | float | str | Decimal | datetime
 
 
 def gps_ns(time: Any) -> int:
-    """GPS nanoseconds of a time.
+    """Return the GPS nanoseconds of a time.
 
     Args:
-        time: GPS seconds (int, float, Decimal, LIGOTimeGPS, or text: ``"1126259446.5"``), or UTC: a
-            datetime or ISO text (``"2015-09-14T09:50:29"``), whose leap seconds astropy knows.
+        time: GPS seconds (int, float, Decimal, LIGOTimeGPS, or text: ``"1126259446.5"``), or UTC: a datetime
+            or ISO text (``"2015-09-14T09:50:29"``). Leap seconds come from astropy.
 
     Raises:
-        Error: ``invalid`` if it is not a time; ``unsupported`` for UTC without astropy.
+        Error: ``invalid`` if it is not a time; ``unsupported`` for UTC if astropy is not installed.
 
     Example:
         >>> gps_ns("1126259446.5")
@@ -62,14 +62,14 @@ def _utc(text: str) -> int:
 
 
 def clock_ns(time: Any, epoch: str) -> int:
-    """Nanoseconds of a time by the clock of an axis: GPS, or UTC since 1970 without leap seconds.
+    """Return the nanoseconds of a time on the clock of an axis: GPS, or UTC since 1970 without leap seconds.
 
     Args:
-        time: as for :func:`gps_ns`: numbers are GPS seconds whatever the clock.
+        time: time as for :func:`gps_ns`; numbers are GPS seconds for both clocks.
         epoch: ``GPS`` or ``UTC``.
 
     Raises:
-        Error: as :func:`gps_ns`.
+        Error: errors of :func:`gps_ns`.
 
     Example:
         >>> clock_ns("1970-01-02", "UTC")
@@ -84,7 +84,7 @@ def clock_ns(time: Any, epoch: str) -> int:
     since = gps_ns(time)
     astropy = _astropy_time(f"GPS {time} on an axis in UTC")
     date = str(astropy(since // NS, format="gps").utc.isot)[:19]
-    leap = date.endswith(":60")  # CF has no such second: it counts as the next one
+    leap = date.endswith(":60")  # CF has no leap seconds: count it as the next second
     return _calendar_ns(date[:-2] + "59" if leap else date) + leap * NS + since % NS
 
 
@@ -100,7 +100,7 @@ def _calendar_ns(text: str) -> int:
 
     try:
         plain = text.strip().removesuffix("Z")
-        if "+" in plain or plain.count("-") > 2:  # a zone
+        if "+" in plain or plain.count("-") > 2:  # a UTC offset
             plain = datetime.fromisoformat(plain).astimezone(UTC).isoformat().removesuffix("+00:00")
         found = np.datetime64(plain, "ns")
     except ValueError as error:

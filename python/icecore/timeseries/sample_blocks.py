@@ -1,4 +1,4 @@
-"""Samples of a time series in blocks: unpacked, with NaN in gaps and for missing values."""
+"""Samples of a time series in blocks: unpacked, with NaN for gaps and missing values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from icecore.timeseries.window_sums import Sums, reduce
 if TYPE_CHECKING:
     from icecore.repository.array import Array
 
-#: samples that are read at once
+#: number of samples that are read at once
 BLOCK = 1 << 22
 _SCALE = ("scale_factor", "add_offset")
 
 
 def check(array: Array) -> None:
-    """Reject arrays that have no trends.
+    """Reject arrays for which trends are not defined.
 
     Raises:
-        Error: ``dtype`` unless the array holds real numbers; ``unsupported`` unless it has one axis.
+        Error: ``dtype`` if the elements are not real numbers; ``unsupported`` if the number of axes is not
+            one.
     """
     if array.dtype.kind not in "iuf":
         raise errors.make("dtype", f"{array.path}: trends need real numbers (got {array.dtype})")
@@ -34,8 +35,10 @@ def check(array: Array) -> None:
 
 
 def blocks(array: Array, times: Times, first: int, last: int, length: int = 0) -> Iterator[tuple[int, int]]:
-    """Ranges of samples of about :data:`BLOCK` that have some; they end with windows of ``length``
-    nanoseconds (if that is not 0) that are shorter than a block.
+    """Yield ranges of about :data:`BLOCK` samples that contain samples outside gaps.
+
+    If ``length`` is not 0, ranges end at the ends of windows of ``length`` nanoseconds, for windows shorter
+    than a block.
     """
     for low, high in _spans(times, first, last):
         at = low
@@ -49,7 +52,7 @@ def blocks(array: Array, times: Times, first: int, last: int, length: int = 0) -
 
 
 def _spans(times: Times, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Parts of [first, last) without long gaps."""
+    """Yield parts of [first, last) without long gaps."""
     begin = end = first
     for low, high in times.runs(first, last):
         if low > end + BLOCK or begin == end:
@@ -62,8 +65,8 @@ def _spans(times: Times, first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def sums(array: Array, times: Times, first: int, last: int, length: int) -> Iterator[Sums]:
-    """Windows of ``length`` nanoseconds of the samples [first, last), block by block; a window that lies in
-    two blocks comes twice.
+    """Yield the sums of windows of ``length`` nanoseconds of the samples [first, last), block by block. A
+    window in two blocks appears twice.
     """
     for low, high in blocks(array, times, first, last, length):
         numbers, starts = times.windows(low, high, length)
@@ -71,9 +74,10 @@ def sums(array: Array, times: Times, first: int, last: int, length: int) -> Iter
 
 
 def samples(array: Array, times: Times, low: int, high: int) -> np.ndarray:
-    """The samples [low, high) as they are, if all count; else as float64, NaN where none counts.
+    """Return the samples [low, high): unchanged if all are valid, otherwise float64 with NaN for invalid
+    ones.
 
-    ``scale_factor`` and ``add_offset`` of CF are applied.
+    CF's ``scale_factor`` and ``add_offset`` are applied.
     """
     stored = array.read(slice(low, high))
     attrs = array.attrs

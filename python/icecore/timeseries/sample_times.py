@@ -1,4 +1,4 @@
-"""Times of an array's samples: from ``icecore_time``, or from the CF coordinate of its first axis."""
+"""Sample times of an array: from ``icecore_time``, or from the CF coordinate of its first axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icecore.sources.mapping.time_units import conversion
 if TYPE_CHECKING:
     from icecore.repository.array import Array
 
-#: calendars whose dates are those of UTC
+#: calendars with the same dates as UTC
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
 _SINCE = "seconds since 1970-01-01"
 _MICRO = 1_000_000
@@ -25,32 +25,32 @@ _MICRO = 1_000_000
 
 @dataclass(frozen=True)
 class Uniform:
-    """Samples on a :class:`TimeAxis`; those outside its segments don't count."""
+    """Samples on a :class:`TimeAxis`; samples outside its segments do not exist."""
 
     axis: TimeAxis
     count: int
 
     @property
     def epoch(self) -> str:
-        """Clock of the times."""
+        """Clock of the times: ``GPS`` or ``UTC``."""
         return self.axis.epoch
 
     @property
     def span(self) -> tuple[int, int]:
-        """Start of the first sample, end of the last (nanoseconds)."""
+        """Start of the first sample and end of the last, in nanoseconds."""
         return self.axis.t0, self.axis.time(self.count)
 
     def time(self, index: int) -> int:
-        """Nanoseconds of a sample."""
+        """Return the time of a sample in nanoseconds."""
         return self.axis.time(index)
 
     def first_at(self, time: int) -> int:
-        """The first sample at or after ``time``, within the array."""
+        """Return the index of the first sample at or after ``time``, within the array."""
         return min(max(self.axis.first_at(time), 0), self.count)
 
     def windows(self, first: int, last: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the windows (``length`` nanoseconds each, counted from the epoch) of the samples
-        [first, last), and the first sample of each, relative to ``first``.
+        """Return the windows of the samples [first, last): their numbers, and the first sample of each,
+        relative to ``first``. Windows have ``length`` nanoseconds and are counted from the epoch.
         """
         low, high = self.axis.time(first) // length, self.axis.time(last - 1) // length
         numbers = range(low + 1, high + 1)
@@ -60,7 +60,7 @@ class Uniform:
         return np.arange(low, high + 1)[has], starts[has]
 
     def runs(self, first: int, last: int) -> list[tuple[int, int]]:
-        """The parts of [first, last) that have samples."""
+        """Return the parts of [first, last) that have samples."""
         spans = self.axis.segments
         at = max(bisect_right(spans, self.axis.time(first), key=lambda span: span[0]) - 1, 0)
         found = []
@@ -91,25 +91,25 @@ class Listed:
         return (int(self.times[0]), int(self.times[-1]) + 1) if self.count else (0, 0)
 
     def time(self, index: int) -> int:
-        """Nanoseconds of a sample."""
+        """Return the time of a sample in nanoseconds."""
         return int(self.times[index])
 
     def first_at(self, time: int) -> int:
-        """The first sample at or after ``time``."""
+        """Return the index of the first sample at or after ``time``."""
         return int(np.searchsorted(self.times, time, "left"))
 
     def since(self, start: int) -> Listed:
-        """The same times, counted from ``start``."""
+        """Return the same times relative to ``start``."""
         return Listed(self.times - start, self.epoch)
 
     def windows(self, first: int, last: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """As :meth:`Uniform.windows`."""
+        """Return windows; see :meth:`Uniform.windows`."""
         numbers = self.times[first:last] // length
         starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
         return numbers[starts], starts
 
     def runs(self, first: int, last: int) -> list[tuple[int, int]]:
-        """As :meth:`Uniform.runs`."""
+        """Return ranges with samples; see :meth:`Uniform.runs`."""
         return [(first, last)] if first < last else []
 
 
@@ -117,11 +117,11 @@ Times = Uniform | Listed
 
 
 def sample_times(array: Array) -> Times:
-    """Times of the samples along the first axis.
+    """Return the times of the samples along the first axis.
 
     Raises:
-        Error: ``unsupported`` for an array without a time axis, or whose times descend or have a calendar
-            that is not UTC's.
+        Error: ``unsupported`` for an array without a time axis, for times that do not ascend, and for a
+            calendar other than UTC's.
     """
     axis = TimeAxis.of(array.attrs)
     if axis is not None:
@@ -147,7 +147,7 @@ def _uniform(times: np.ndarray, step: int) -> Uniform:
 
 
 def is_time(coordinate: Array) -> bool:
-    """Whether a coordinate holds times: of a NumPy time type, or with CF units."""
+    """Return whether a coordinate holds times: a NumPy time type, or CF units."""
     return coordinate.dtype.kind == "M" or " since " in str(coordinate.attrs.get("units", ""))
 
 
@@ -168,8 +168,8 @@ def _nanoseconds(coordinate: Array) -> np.ndarray:
 
 
 def _scaled(values: np.ndarray, factor: Fraction, shift: Fraction, path: str) -> np.ndarray:
-    """``values * factor + shift`` seconds in nanoseconds; float times to the microsecond, which is what days
-    in float64 hold.
+    """Return ``values * factor + shift`` seconds in nanoseconds. Floating-point times are rounded to
+    microseconds, the precision of days in float64.
     """
     per: Any = factor * NS
     if values.dtype.kind in "iu" and per.denominator == 1:

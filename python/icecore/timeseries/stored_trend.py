@@ -1,4 +1,4 @@
-"""Stored trends of an array: which levels there are, and the windows of a stretch (docs/format.md)."""
+"""Stored trends of an array: their levels, and reading their windows (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
-#: seconds of a window, by default
+#: default lengths of windows in seconds
 WINDOWS = (1, 60, 3600)
 
 
@@ -25,11 +25,11 @@ class Level:
     """Stored windows of one length.
 
     Attributes:
-        path: of the group with the arrays ``min``, ``max``, ``mean``, ``rms`` and ``n``.
-        seconds: of a window.
+        path: path of the group with the arrays ``min``, ``max``, ``mean``, ``rms`` and ``n``.
+        seconds: length of a window in seconds.
         first: number of the first window, counted from the epoch.
         count: number of windows.
-        rows: samples of the array when they were written.
+        rows: number of samples of the array when the windows were written.
     """
 
     path: str
@@ -40,16 +40,16 @@ class Level:
 
     @property
     def length(self) -> int:
-        """Nanoseconds of a window."""
+        """Length of a window in nanoseconds."""
         return self.seconds * NS
 
     def items(self, low: int, high: int) -> dict[str, Any]:
-        """What :meth:`icecore.Repo.read` takes for the windows of numbers [low, high)."""
+        """Return the argument of :meth:`icecore.Repo.read` for the windows with numbers [low, high)."""
         part = slice(max(low - self.first, 0), max(min(high - self.first, self.count), 0))
         return {f"{self.path}/{name}": part for name in trend_names.STATISTICS}
 
     def sums(self, repo: Repo, low: int, high: int) -> Sums:
-        """The windows of numbers [low, high) that have samples."""
+        """Return the windows with numbers [low, high) that have samples."""
         low, high = max(low, self.first), min(high, self.first + self.count)
         least, most, mean, rms, count = repo.read(self.items(low, max(high, low))).values()
         number = np.arange(low, low + len(count))
@@ -61,7 +61,7 @@ class Level:
 
 
 def wanted(repo: Repo, path: str) -> tuple[int, ...]:
-    """Seconds of the windows that an array's trends are to have; empty without trends."""
+    """Return the window lengths in seconds that an array's trends should have; empty without trends."""
     node = repo._nodes.get(trend_names.top(path))
     stated = node.ours.get("trend", {}).get("windows") if node is not None else None
     if not isinstance(stated, list) or not all(isinstance(n, int) and n > 0 for n in stated):
@@ -70,7 +70,7 @@ def wanted(repo: Repo, path: str) -> tuple[int, ...]:
 
 
 def levels(repo: Repo, path: str) -> list[Level]:
-    """The stored levels of an array, finest first, whether they are up to date or not."""
+    """Return the stored levels of an array, finest first, including outdated ones."""
     found = (_level(repo, path, seconds) for seconds in wanted(repo, path))
     return [level for level in found if level is not None]
 
@@ -95,6 +95,6 @@ def _rows(node: Node | None) -> int | None:
 
 
 def fresh(array: Array) -> list[Level]:
-    """The levels that hold all samples of an array."""
+    """Return the levels that include all samples of an array."""
     found = levels(array.repo, array.path)
     return [level for level in found if level.rows == array.shape[0]]

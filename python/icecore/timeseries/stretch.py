@@ -1,7 +1,8 @@
-"""Samples of a stretch of time, and what exists of it."""
+"""Samples of a time range, and the segments in which an array has samples."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -19,10 +20,10 @@ GAPS = ("raise", "pad", "ignore")
 
 
 def axis_of(array: Array) -> TimeAxis:
-    """The uniform time axis of an array.
+    """Return the uniform time axis of an array.
 
     Raises:
-        Error: ``unsupported`` for an array without one.
+        Error: ``unsupported`` for an array without a uniform time axis.
     """
     times = sample_times(array)
     if isinstance(times, Listed):
@@ -34,15 +35,15 @@ def axis_of(array: Array) -> TimeAxis:
 
 
 def segments(array: Array) -> list[tuple[int, int]]:
-    """The spans [start, stop) in which ``array`` has samples, in nanoseconds of its clock."""
+    """Return the spans [start, stop) in which ``array`` has samples, in nanoseconds of its clock."""
     return list(axis_of(array).segments)
 
 
 def indexes(axis: TimeAxis, start: Any, stop: Any) -> tuple[int, int]:
-    """The samples [first, last) of a stretch; a start between two samples takes the one before, as gwpy does.
+    """Return the samples [first, last) of a time range; a start between samples is rounded down, as in gwpy.
 
     Raises:
-        Error: ``invalid`` where ``stop`` is before ``start``.
+        Error: ``invalid`` if ``stop`` is before ``start``.
     """
     low, high = _span(start, stop, axis.epoch)
     return axis.index_before(low), axis.index_before(high)
@@ -56,15 +57,74 @@ def _span(start: Any, stop: Any, epoch: str) -> tuple[int, int]:
     return low, high
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """The samples [first, last) of a request, the runs of them that exist and are valid, and the fill of the
+    others; without a fill the runs are joined.
+    """
+
+    first: int
+    last: int
+    runs: list[tuple[int, int]]
+    fill: Any = None
+
+    def index(self, array: Array) -> Any:
+        """The samples along the first axis: a slice, a range that begins or ends outside, or an array."""
+        import numpy as np
+
+        if self.fill is not None:
+            inside = self.first >= 0 and self.last <= array.shape[0]
+            return slice(self.first, self.last) if inside else range(self.first, self.last)
+        if len(self.runs) < 2:
+            return slice(*(self.runs or [(0, 0)])[0])
+        return np.concatenate([np.arange(low, high) for low, high in self.runs])
+
+    def read(self, array: Array, **precision: Any) -> np.ndarray:
+        """Read the samples; ``precision`` as in :meth:`icecore.Array.read`."""
+        import numpy as np
+
+        if self.fill is None:
+            parts = [array.read(slice(low, high), **precision) for low, high in self.runs or [(0, 0)]]
+            return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        out = np.full((self.last - self.first, *array.shape[1:]), self.fill, array.dtype)
+        for low, high in self.runs:
+            out[low - self.first : high - self.first] = array.read(slice(low, high), **precision)
+        return out
+
+
+def locate(array: Array, start: Any, stop: Any, gaps: str = "raise", valid: Valid | None = None) -> Stretch:
+    """Find the samples of a stretch; arguments and errors as in :func:`between`."""
+    import numpy as np
+
+    if gaps not in GAPS:
+        raise errors.make("invalid", f"gaps: {', '.join(GAPS)} (got {gaps!r})")
+    times = sample_times(array)
+    if isinstance(times, Listed) and gaps == "ignore" and valid is None:
+        low, high = (times.first_at(time) for time in _span(start, stop, times.epoch))
+        return Stretch(low, high, [(low, high)])
+    if gaps == "raise":
+        first, last = complete(array, start, stop, valid)
+        return Stretch(first, last, [(first, last)])
+    axis = axis_of(array)
+    first, last = indexes(axis, start, stop)
+    runs = _runs(array, axis, first, last, valid)
+    if gaps == "ignore":
+        return Stretch(first, last, runs)
+    if valid is not None and array.dtype.kind not in "fc":
+        message = f"{array.path}: {array.dtype} has no value for samples that are not valid"
+        raise errors.make("dtype", message, "gaps='ignore' leaves them out")
+    return Stretch(first, last, runs, array.fill_value if valid is None else array.dtype.type(np.nan))
+
+
 def between(
     array: Array, start: Any, stop: Any, gaps: str = "raise", valid: Valid | None = None
 ) -> np.ndarray:
     """Read the samples from ``start`` to ``stop``.
 
     Args:
-        array: its first axis has times: ``icecore_time``, or a CF coordinate.
+        array: array whose first axis has times: ``icecore_time``, or a CF coordinate.
         start: GPS seconds or UTC (:func:`icecore.timeseries.gps.gps_ns`).
-        stop: the end, not included.
+        stop: end of the range, exclusive.
         gaps: where samples are missing in the stretch, also at its ends: ``raise``; ``pad`` with the array's
             fill value (NaN of floats); ``ignore``: return the samples that exist, one behind the other.
         valid: names of flags that have to be set (:mod:`icecore.timeseries.flags`); other samples are
@@ -78,45 +138,21 @@ def between(
             without a time axis, or with irregular times unless ``gaps="ignore"``; ``not-found`` for a flag;
             ``dtype`` for ``gaps="pad"`` with ``valid`` of integers; ``invalid``.
     """
-    import numpy as np
-
-    if gaps not in GAPS:
-        raise errors.make("invalid", f"gaps: {', '.join(GAPS)} (got {gaps!r})")
-    times = sample_times(array)
-    if isinstance(times, Listed) and gaps == "ignore" and valid is None:
-        low, high = _span(start, stop, times.epoch)
-        return array[times.first_at(low) : times.first_at(high)]
-    if gaps == "raise":
-        first, last = complete(array, start, stop, valid)
-        return array[first:last]
-    axis = axis_of(array)
-    first, last = indexes(axis, start, stop)
-    runs = _runs(array, axis, first, last, valid)
-    if gaps == "ignore":
-        parts = [array[low:high] for low, high in runs]
-        return np.concatenate(parts) if parts else np.empty((0, *array.shape[1:]), array.dtype)
-    if valid is not None and array.dtype.kind not in "fc":
-        message = f"{array.path}: {array.dtype} has no value for samples that are not valid"
-        raise errors.make("dtype", message, "gaps='ignore' leaves them out")
-    fill = array.fill_value if valid is None else array.dtype.type(np.nan)
-    out = np.full((last - first, *array.shape[1:]), fill, array.dtype)
-    for low, high in runs:
-        out[low - first : high - first] = array[low:high]
-    return out
+    return locate(array, start, stop, gaps, valid).read(array)
 
 
 def _runs(array: Array, axis: TimeAxis, first: int, last: int, valid: Valid | None) -> list[tuple[int, int]]:
-    """The parts of the samples [first, last) that exist and are valid."""
+    """Return the parts of the samples [first, last) that exist and are valid."""
     every = ((axis.index(low), axis.index(high)) for low, high in axis.segments)
     found = [(max(low, first), min(high, last)) for low, high in every if max(low, first) < min(high, last)]
     return found if valid is None else valid_runs(array, axis, found, valid)
 
 
 def complete(array: Array, start: Any, stop: Any, valid: Valid | None = None) -> tuple[int, int]:
-    """The samples [first, last) of a stretch without gaps.
+    """Return the samples [first, last) of a time range without gaps.
 
     Raises:
-        Error: ``selection`` where samples are missing, or not valid.
+        Error: ``selection`` if samples are missing or not valid.
     """
     axis = axis_of(array)
     first, last = indexes(axis, start, stop)
@@ -131,7 +167,7 @@ def complete(array: Array, start: Any, stop: Any, valid: Valid | None = None) ->
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
     ends = (axis.segments[0][0], axis.segments[-1][1]) if axis.segments else (axis.t0, axis.t0)
     have = f"the array spans {axis.epoch} {ends[0] / NS:.9f}..{ends[1] / NS:.9f}"
-    hint = f"gaps='pad' fills them, gaps='ignore' leaves them out; {have}"
+    hint = f"gaps='pad' (--gaps pad) fills them, 'ignore' leaves them out; {have}"
     what = "no samples" if valid is None else "no valid samples"
     message = f"{array.path}: {what} at {axis.epoch} {', '.join(spans)}{more}"
     raise errors.make("selection", message, hint)

@@ -1,4 +1,4 @@
-"""Trends: minimum, maximum, mean, root mean square and count of whole windows of a time series."""
+"""Trends: minimum, maximum, mean, root mean square and count for windows of a time series."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
 
 COLUMNS = ("min", "max", "mean", "rms")
-#: stored windows are used if there are at least as many as this part of the points asked for
+#: the finest stored level is used if it has at least the requested number of points divided by this
 _FEW = 4
 
 
 @dataclass(frozen=True)
 class Trend:
-    """Windows of equal length.
+    """Statistics of windows of equal length.
 
     Attributes:
-        channel: the array's path.
-        unit: of the samples.
-        epoch: clock of the times: ``GPS``, or ``UTC`` (since 1970 without leap seconds, as CF counts).
-        t0: nanoseconds of the first window's start.
-        window: samples of a window; 0 where their number differs.
-        step: seconds of a window.
-        min, max, mean, rms: float64, shape ``(n,)``; NaN where a window has no sample. The rms is not about
-            the mean.
-        count: samples that exist and are not NaN, int64, shape ``(n,)``.
-        span: the stretch asked for, [start, stop) in nanoseconds.
+        channel: path of the array.
+        unit: unit of the samples.
+        epoch: clock of the times: ``GPS``, or ``UTC`` (since 1970 without leap seconds, as in CF).
+        t0: start of the first window in nanoseconds.
+        window: number of samples of a window; 0 if it varies.
+        step: length of a window in seconds.
+        min, max, mean, rms: float64, shape ``(n,)``; NaN for a window without samples. The rms is not
+        relative to the mean.
+        count: number of samples that exist and are not NaN, int64, shape ``(n,)``.
+        span: requested time range, [start, stop) in nanoseconds.
         source: ``samples``, or the stored windows that were read: ``60s``.
-        bytes_read: bytes of chunks that were read.
+        bytes_read: number of bytes of chunks that were read.
     """
 
     channel: str
@@ -60,12 +60,12 @@ class Trend:
 
     @property
     def times(self) -> np.ndarray:
-        """Seconds of the windows' starts, float64."""
+        """Start times of the windows in seconds, float64."""
         return self.t0 / NS + np.arange(len(self.count)) * self.step
 
     @property
     def expanded(self) -> tuple[float, float]:
-        """Seconds by which the windows begin before the stretch and end after it."""
+        """Seconds by which the windows start before the requested range and end after it."""
         stop = self.t0 / NS + len(self) * self.step
         return max(self.span[0] - self.t0, 0) / NS, max(stop - self.span[1] / NS, 0.0)
 
@@ -78,20 +78,21 @@ class Trend:
 
 
 def trend(array: Array, start: Any = None, stop: Any = None, points: int = 2000) -> Trend:
-    """Reduce a stretch of an array to at most ``points`` windows.
+    """Reduce a time range of an array to at most ``points`` windows.
 
-    Stored windows (`icecore.ingest.write_trends`) are read where they are fine enough, else the samples;
-    one sample a window where there are fewer samples than points.
+    Stored windows (`icecore.ingest.write_trends`) are read if they are fine enough, otherwise the samples. If
+    there are fewer samples than points, each window has one sample.
 
     Args:
-        array: real numbers in one dimension, with a time axis.
-        start: GPS seconds or UTC; the array's start if omitted.
-        stop: not included; the array's end if omitted.
-        points: windows at most. Windows are whole: ``expanded`` tells how far they reach beyond the stretch.
+        array: one-dimensional array of real numbers with a time axis.
+        start: GPS seconds or UTC; default is the array's start.
+        stop: end of the range, exclusive; default is the array's end.
+        points: largest number of windows. Windows are never split: ``expanded`` states how far they extend
+            beyond the range.
 
     Raises:
         Error: ``unsupported`` without a time axis or with several axes; ``dtype`` for complex numbers;
-            ``invalid``.
+            ``invalid`` for ``points`` below 1 or an empty range.
     """
     if points < 1:
         raise errors.make("invalid", f"points: at least 1 is needed (got {points})")
@@ -109,7 +110,7 @@ def trend(array: Array, start: Any = None, stop: Any = None, points: int = 2000)
 
 
 def _choose(levels: list[Level], span: int, points: int) -> Level | None:
-    """The coarsest level with as many windows as points, else the finest if it has not many less."""
+    """Return the coarsest level with enough windows, else the finest if it has a quarter of them, or None."""
     enough = [level for level in levels if span >= points * level.length]
     if enough:
         return enough[-1]
@@ -144,7 +145,7 @@ def _from_samples(array: Array, times: Times, span: tuple[int, int], points: int
 
 
 def _of_axis(array: Array, times: Uniform, span: tuple[int, int], points: int) -> Trend:
-    """Windows of a number of samples."""
+    """Reduce uniform samples to windows with a fixed number of samples."""
     axis = times.axis
     first, last = (axis.index_before(time) for time in span)
     if last <= first:
@@ -163,7 +164,7 @@ def _of_axis(array: Array, times: Uniform, span: tuple[int, int], points: int) -
 
 
 def _to_fetch(array: Array, times: Times, first: int, last: int) -> int:
-    """Bytes of chunks that reading samples will fetch."""
+    """Return the number of bytes of chunks that reading the samples will fetch."""
     parts = sample_blocks.blocks(array, times, first, last)
     return sum(array.plan(slice(low, high)).bytes_fetched for low, high in parts)
 
@@ -171,7 +172,7 @@ def _to_fetch(array: Array, times: Times, first: int, last: int) -> int:
 def _columns(
     found: Sums, first: int, last: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """min, max, mean, rms and count of the windows [first, last), with those that have no samples."""
+    """Return min, max, mean, rms and count of the windows [first, last), including those without samples."""
     place = found.number - first
     columns = [np.full(last - first, np.nan) for _ in COLUMNS]
     count = np.zeros(last - first, "i8")

@@ -1,4 +1,4 @@
-"""A trend as a picture (envelope of minimum and maximum, mean) or as CSV."""
+"""Output of a trend as a figure (envelope of minimum and maximum, mean) or as CSV."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from icecore.timeseries.trend import Trend
 
 
 def write(found: Trend, path: str) -> None:
-    """Write ``found`` to a .png or .csv file.
+    """Write a trend to a .png or .csv file.
 
     Raises:
-        Error: ``unsupported`` for another suffix or without matplotlib; ``io``.
+        Error: ``unsupported`` for another suffix or if matplotlib is not installed; ``io``.
     """
     suffix = path.lower().rsplit(".", 1)[-1]
     if suffix == "png":
@@ -35,7 +35,7 @@ def write(found: Trend, path: str) -> None:
 
 
 def draw(found: Trend, path: str) -> None:
-    """Draw the envelope; windows without samples are gaps."""
+    """Draw the envelope and the mean; windows without samples are gaps."""
     from icecore.display.figures import canvas
 
     figure, axes = canvas(found.channel)

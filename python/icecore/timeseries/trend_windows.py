@@ -1,4 +1,4 @@
-"""Lengths of the windows of trends, as options name them."""
+"""Parser of the window lengths of trends."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from icecore import errors
 
 
 def parse_windows(text: str | Sequence[int] | None) -> tuple[int, ...] | None:
-    """``"1s,60s"`` as seconds, ascending; ``"none"`` is empty; None stays None.
+    """Parse window lengths such as ``"1s,60s"`` to ascending seconds; ``"none"`` is empty, None stays None.
 
     Raises:
-        Error: ``invalid`` unless all are whole seconds and each is a multiple of the one before.
+        Error: ``invalid`` unless all are integer seconds and each is a multiple of the one before.
     """
     if text is None:
         return None

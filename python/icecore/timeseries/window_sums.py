@@ -1,4 +1,4 @@
-"""Reduce samples to windows: count, sums, minimum, maximum; combine windows to longer ones."""
+"""Window sums: reduce samples to count, sums, minimum and maximum; combine windows to longer ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Sums:
-    """Windows that have at least one sample or not, by ascending ``number``.
+    """Windows in order of ``number``, with or without samples.
 
     Attributes:
-        number: of the window, counted from the epoch, int64.
-        count: samples that exist and are not NaN, int64.
-        total: their sum, float64.
-        squares: the sum of their squares, float64.
-        low: their minimum, float64; +inf without samples.
-        high: their maximum, float64; -inf without samples.
+        number: number of the window, counted from the epoch, int64.
+        count: number of samples that exist and are not NaN, int64.
+        total: sum of the samples, float64.
+        squares: sum of their squares, float64.
+        low: minimum, float64; +inf without samples.
+        high: maximum, float64; -inf without samples.
     """
 
     number: np.ndarray
@@ -36,11 +36,11 @@ class Sums:
         return self.number, self.count, self.total, self.squares, self.low, self.high
 
     def part(self, which: slice) -> Sums:
-        """Some of the windows."""
+        """Return a range of the windows."""
         return Sums(*(column[which] for column in self.columns))
 
     def merged(self, length: int = 1) -> Sums:
-        """Windows ``length`` times as long; windows of one number become one."""
+        """Merge windows to ``length`` times their length; windows with the same number become one."""
         if not len(self):
             return self
         number = self.number // length
@@ -56,7 +56,7 @@ class Sums:
 
 
 def joined(parts: list[Sums]) -> Sums:
-    """Windows of several parts, one behind the other."""
+    """Concatenate the windows of several parts."""
     columns = [part.columns for part in parts]
     if not columns:
         return Sums(*(np.empty(0, dtype) for dtype in ("i8", "i8", "f8", "f8", "f8", "f8")))
@@ -68,8 +68,8 @@ def reduce(values: np.ndarray, numbers: np.ndarray, starts: np.ndarray) -> Sums:
 
     Args:
         values: real samples, shape (n,); NaN doesn't count.
-        numbers: of the windows, ascending.
-        starts: the first sample of each window; the first is 0.
+        numbers: numbers of the windows, ascending.
+        starts: index of the first sample of each window; the first is 0.
     """
     length = len(values) // len(starts)
     if length * len(starts) == len(values) and (np.diff(starts) == length).all():

@@ -9,20 +9,21 @@ import numpy as np
 
 
 class Tail:
-    """Rows since the last boundary between shards: stored ones and waiting ones.
+    """Rows after the last shard boundary: stored rows, and rows that wait to be written.
 
-    A commit writes the unfinished shards as they are; the version then is complete in itself. The rows stay
-    here, so that the next commit can write the shards fuller (to new objects: old versions keep theirs)
-    without reading them back.
+    A commit writes the unfinished shards as they are, so each version is complete. The rows stay in this
+    buffer. The next commit can write the shards again with more rows without reading them back. It writes new
+    objects; old versions keep theirs.
     """
 
     def __init__(self, start: int, rows: np.ndarray, capacity: int, aligned: bool) -> None:
         """
         Args:
-            start: the array's row that the first of ``rows`` is.
+            start: index in the array of the first of ``rows``.
             rows: stored rows.
-            capacity: rows up to the next boundary, or as many as fit in memory.
-            aligned: whether ``start`` is a boundary. If not, shards are read, patched and written again.
+            capacity: number of rows up to the next shard boundary, or as many as fit in memory.
+            aligned: whether ``start`` is a shard boundary. If not, shards are read, patched and written
+                again.
         """
         from icecore import _icecore
 
@@ -35,12 +36,12 @@ class Tail:
 
     @property
     def stop(self) -> int:
-        """Index after the last row."""
+        """Index after the last row in the buffer."""
         return self.start + self._filled
 
     @property
     def waiting(self) -> bool:
-        """Whether there are rows to write."""
+        """Whether the buffer has rows to write."""
         return self._filled > self._stored
 
     @property
@@ -50,12 +51,12 @@ class Tail:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows, stored ones included."""
+        """Size of all rows in bytes, including stored ones."""
         return self.rows.nbytes
 
     @property
     def holds_all(self) -> bool:
-        """Whether all rows of the array are here."""
+        """Whether the buffer holds all rows of the array."""
         return self.start == 0 and self.aligned
 
     @property
@@ -72,7 +73,7 @@ class Tail:
 
     @property
     def rows(self) -> np.ndarray:
-        """All rows."""
+        """All rows of the buffer, stored and waiting."""
         return self._rows[: self._filled]
 
     def written(self) -> None:
@@ -92,10 +93,10 @@ def tail(
     """Return the buffer of an array of ``length`` rows.
 
     Args:
-        length: rows that the array has.
+        length: number of rows of the array.
         row: shape of a row.
-        unit: rows of a shard.
-        dtype: of the elements.
+        unit: number of rows of a shard.
+        dtype: dtype of the elements.
         memory: largest size of the rows in bytes; if a shard needs more, fewer rows are gathered.
         whole: largest size in bytes of a shard that is gathered completely.
         read: (start, stop) → stored rows.

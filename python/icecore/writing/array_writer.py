@@ -26,9 +26,9 @@ class ArrayWriter(RowAppends):
     def append(self, data: Any) -> None:
         """Append rows at the end of the first axis; returns when they are copied or queued for encoding.
 
-        It waits while the encoders' queue exceeds its part of the writer's ``memory``, and commits if
+        The call waits while the encoders' queue exceeds its share of the writer's ``memory``. It commits if
         ``commit_every`` or ``commit_seconds`` requires it. After Ctrl-C some of the rows may have been
-        appended: complete rows, from the first on. A later commit is consistent.
+        appended: complete rows, starting with the first. A later commit is consistent.
 
         Args:
             data: one row (shape of the other axes) or several (with the first axis). It is copied.
@@ -61,7 +61,7 @@ class ArrayWriter(RowAppends):
 
     @in_turn
     def resize(self, shape: Sequence[int] | int) -> None:
-        """Change the array's shape. New elements get the fill value, even where the array had been larger.
+        """Change the array's shape. New elements get the fill value, even if the array was larger before.
 
         Args:
             shape: length of each axis; the number of axes can't change.
@@ -113,8 +113,8 @@ class ArrayWriter(RowAppends):
     def __setitem__(self, sel: Any, data: Any) -> None:
         """Write a box: ints and slices with step 1.
 
-        Partly covered shards are read, patched and written again. Unchanged chunks are shared with the
-        version before.
+        Partly covered shards are read, patched and written again. The new version shares unchanged chunks
+        with the previous one.
 
         Raises:
             Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.

@@ -1,4 +1,4 @@
-"""A box of whole shards, cut into boxes that fit into memory."""
+"""Splitting of a box of whole shards into boxes that fit into memory."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ class CommitHistory:
         self._repo, self._native = repo, native
         #: number of commits of this writer
         self.count = 0
-        #: number of commits after which others' commits were detected last
+        #: value of ``count`` when commits of others were last detected
         self._met = 0
-        #: the version that was committed last
+        #: id of the version that was committed last
         self._known = native.base()
         self._stored, self._deleted = 0, False
 
@@ -36,7 +36,7 @@ class CommitHistory:
         if before != self._known:  # arrays used since the last commit have seen the others' changes
             self._met = self.count
         self.count += 1
-        # A commit without changes of this writer returns the id of another writer's.
+        # A commit without own changes returns the id of another writer's commit.
         is_ours = self._native.bytes_stored > self._stored and not self._deleted
         self._stored, self._deleted = self._native.bytes_stored, False
         self._known = snapshot

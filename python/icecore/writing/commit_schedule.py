@@ -14,9 +14,9 @@ class Rounds:
     """Counts the appends to each growing array since the last commit.
 
     A simulation appends to several arrays in turn. In a useful version all of them have the same number of
-    steps. A commit is therefore due when all have the same number of appends or, if some get fewer, before
-    the first array begins another round. Existing arrays join when they are appended to; the first round
-    shows which do, so no commit is due at its end.
+    steps. A commit is therefore due when all have the same number of appends. If some arrays get fewer
+    appends, it is due before the first array begins another round. Existing arrays join when rows are
+    appended to them. The first round shows which arrays join, so no commit is due at its end.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Rounds:
         self._counts.setdefault(path, 0)
 
     def opens(self) -> None:
-        """Note that an existing array was opened: it joins when it is appended to."""
+        """Record that an existing array was opened; it joins when rows are appended to it."""
         self._known = False
 
     def leaves(self, path: str) -> None:
@@ -45,14 +45,14 @@ class Rounds:
         self._counts.pop(path, None)
 
     def begins(self, path: str) -> bool:
-        """Whether to commit before this append."""
+        """Return whether to commit before this append."""
         if path != self._first:
             return False
         self._known = True
         return self._due(self._counts.get(path, 0))
 
     def ends(self, path: str) -> bool:
-        """Count this append; whether to commit after it."""
+        """Count this append, and return whether to commit after it."""
         if self._every is None and self._seconds is None:
             return False
         self._counts[path] = self._counts.get(path, 0) + 1

@@ -22,9 +22,9 @@ def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], A
     if dtype.kind in "OT" and not hasattr(data, "mask"):
         return np.asarray(data, dtype)
     try:
-        # Tuples are records only with the dtype.
+        # NumPy converts tuples to records only if it gets the dtype.
         values = np.asanyarray(data, None if hasattr(data, "dtype") or not dtype.names else dtype)
-    except (TypeError, ValueError) as error:  # rows of different lengths, say
+    except (TypeError, ValueError) as error:  # for example, rows of different lengths
         raise _refused(path, dtype, f"a {type(data).__name__}: {error}") from None
     if type(values) is not np.ndarray:
         return _unmasked(values, dtype, path, missing)
@@ -44,7 +44,7 @@ def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], A
 
 
 def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], Any]) -> np.ndarray:
-    """A masked array (or another subclass) as a plain one."""
+    """Convert a masked array (or another subclass) to a plain array."""
     mask = np.ma.getmaskarray(values)
     if not mask.any():
         return elements(np.asarray(values), dtype, path, missing)
@@ -55,7 +55,7 @@ def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[]
             f"{path} has no fill value for {int(mask.sum())} masked elements",
             "create it with fill_value=…, or write data.filled(…)",
         )
-    # Values below the mask need not fit.
+    # Masked values need not fit the dtype.
     plain = elements(np.where(mask, np.zeros((), values.dtype), values.data), dtype, path, missing).copy()
     plain[mask] = fill
     return plain

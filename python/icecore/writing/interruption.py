@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Interruptible:
-    """The part of an :class:`ArrayWriter` that repairs changes that were interrupted."""
+    """Part of :class:`ArrayWriter` that repairs interrupted changes."""
 
     _writer: OpenWriter
-    #: interrupted changes, innermost last: the shape that counts, and the function that repairs the array
+    #: interrupted changes, innermost last: the valid shape, and the function that repairs the array
     _halfway: list[tuple[tuple[int, ...], Callable[[], None]]]
 
     if TYPE_CHECKING:
@@ -24,12 +24,13 @@ class Interruptible:
 
     @contextmanager
     def _whole(self, mended: Callable[[], None], shape: tuple[int, ...] | None = None) -> Iterator[None]:
-        """Make the block complete or undone: after an interruption the next use of the writer calls
-        ``mended``, again if that is interrupted too.
+        """Make a ``with`` block atomic: after an interruption the next use of the writer calls ``mended``,
+        again if that is interrupted too.
 
         Args:
-            mended: repairs the array, so that it has ``shape``, wherever the block or itself was interrupted.
-            shape: the current one by default.
+            mended: repairs the array so that it has ``shape``, wherever the block or ``mended`` was
+                interrupted.
+            shape: shape after the repair; by default the current one.
         """
         self._writer._torn = self
         self._halfway.append((self.shape if shape is None else shape, mended))

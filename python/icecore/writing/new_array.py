@@ -1,4 +1,4 @@
-"""Metadata of a new array: dtype, chunks, shards and codecs from what the caller asked for."""
+"""Metadata of a new array: dtype, chunks, shards and codecs from the caller's arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from icecore.writing.shard_replan import ShardReplan
 
 @dataclass(frozen=True)
 class NewArray:
-    """An array to be created: the arguments of :meth:`icecore.Writer.array`, checked.
+    """Checked arguments of :meth:`icecore.Writer.array` for a new array.
 
     Create it with :meth:`of`.
     """
@@ -56,10 +56,10 @@ class NewArray:
         attrs: Mapping[str, Any] | None,
         **asked: Any,
     ) -> NewArray:
-        """Check the arguments.
+        """Check the arguments, and create the object.
 
         Raises:
-            Error: ``invalid``, ``dtype``.
+            Error: ``invalid`` for invalid lengths or goals, ``dtype`` for an invalid dtype.
         """
         lengths = _lengths(path, shape)
         layout.check(asked["chunks"], asked["shards"])
@@ -103,7 +103,7 @@ class NewArray:
         return Node(self.path, True, document)
 
     def replanning(self, plan: Callable[[int | None], layout.Layout]) -> ShardReplan | None:
-        """Return a planner for shards that follow the commits, for arrays without shards of their own."""
+        """Return a planner that adapts shards to the commits, for growing arrays without given shards."""
         return ShardReplan(plan) if self.grows and self.shards is None else None
 
     def _reads(self) -> list[Query]:

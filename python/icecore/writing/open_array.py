@@ -1,4 +1,4 @@
-"""An array of an open writer: its metadata, codecs and what other writers did to it."""
+"""Array of an open writer: its metadata, its codecs, and changes by other writers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OpenArray(Interruptible):
-    """The part of an :class:`ArrayWriter` that keeps the array's metadata."""
+    """Part of :class:`ArrayWriter` that manages the array's metadata."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class OpenArray(Interruptible):
         replan: ShardReplan | None = None,
         new: bool = False,
     ) -> None:
-        """``new``: the array is being created; a stored array of this path is another one."""
+        """Open an array; ``new`` means that it is being created and that no stored array belongs to it."""
         self._writer, self._turn, self.path = writer, writer._turn, node.path
         self._adapting = Adapting.of(node, dtype, int if new else self._bytes)
         self._replan = replan
@@ -55,12 +55,12 @@ class OpenArray(Interruptible):
         self._seen = writer._history.count
         self._bare = _bare(node)
         self._compared = writer._history.count if new else None
-        #: interrupted changes, innermost last: the shape that counts, and the function that repairs the array
+        #: interrupted changes, innermost last: the valid shape, and the function that repairs the array
         self._halfway: list[tuple[tuple[int, ...], Callable[[], None]]] = []
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Elements along each axis, appended rows that are not written yet included."""
+        """Elements along each axis, including appended rows that are not written yet."""
         if self._halfway:
             return self._halfway[0][0]
         return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
@@ -69,13 +69,13 @@ class OpenArray(Interruptible):
         return elements(data, self.dtype, self.path, self._missing)
 
     def _bytes(self) -> int:
-        """Return the array's stored bytes in the version that the changes are based on."""
+        """Return the array's stored bytes in the base version of the changes."""
         base = self._writer._base()
         return base._array(self.path).nbytes_stored if self.path in base else 0
 
     def _missing(self) -> Any:
-        """Return the value for missing elements, or None. A fill value of zero does not count: it is the
-        default of all arrays.
+        """Return the value for missing elements, or None. A fill value of zero does not count, because it is
+        the default of all arrays.
         """
         attrs = self._document.get("attributes", {})
         if "_FillValue" in attrs:
@@ -98,8 +98,8 @@ class OpenArray(Interruptible):
             recoded()
 
     def _check(self) -> None:
-        """Add a checksum before the first change of an array whose only chunk is too short for one: the chunk
-        may become longer.
+        """Add a checksum before the first change of an array with a single small chunk without one, because
+        the chunk may become longer.
         """
         if not self._bare:
             return
@@ -120,7 +120,7 @@ class OpenArray(Interruptible):
         )
 
     def reread(self) -> None:
-        """Read the attributes again after they were replaced; icecore's own are kept."""
+        """Read the attributes again after they were replaced; icecore's own attributes are kept."""
         document = json.loads(self._writer._native.document(self.path) or "{}")
         attributes, before = document.get("attributes", {}), self._document.get("attributes", {})
         if OURS in before:
@@ -128,7 +128,7 @@ class OpenArray(Interruptible):
         self._document = {**document, "attributes": attributes}
 
     def _fresh(self) -> None:
-        """Read the array again if commits of others were merged by a commit of this writer.
+        """Reload the metadata if a commit of this writer merged commits of others.
 
         Raises:
             Error: ``not-found`` if this writer deleted the array; ``conflict`` if another writer deleted or

@@ -1,4 +1,4 @@
-"""State of an open writer: its arrays, its commits, and what a ``with`` block does."""
+"""State of an open writer: its arrays, its commits, and its ``with`` block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class OpenWriter:
-    """The part of an :class:`icecore.Writer` that is not called by its users."""
+    """Part of :class:`icecore.Writer` that users don't call."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class OpenWriter:
         self._history = CommitHistory(repo, self._native)
         self._closed = False
         self._process = os.getpid()
-        #: the array whose change was interrupted
+        #: array whose change was interrupted
         self._torn: Interruptible | None = None
         self.branch = branch
         self.snapshot_id: str | None = None
@@ -87,7 +87,7 @@ class OpenWriter:
         try:
             self.snapshot_id = self._native.commit(said)
         except KeyboardInterrupt:
-            # Python raises Ctrl-C's exception after the commit, in place of its result.
+            # Python raises KeyboardInterrupt after the commit, instead of returning its result.
             committed = self._native.base()
             if committed != before:
                 self.snapshot_id = committed
@@ -99,7 +99,7 @@ class OpenWriter:
         return self.snapshot_id
 
     def _renew_trends(self) -> None:
-        """Keep stored trends right where their arrays have changed."""
+        """Update stored trends of arrays that have changed."""
         changed = self._touched()
         if changed and self._native.exists(f"/{SUMMARY}"):
             provider("renew_trends")(self, changed)
@@ -107,7 +107,7 @@ class OpenWriter:
         self._changed = {}
 
     def _touched(self) -> dict[str, int]:
-        """Array → first row that changed; the caller may remove arrays whose trends it has written."""
+        """Return array → first changed row; the caller may remove arrays whose trends it has written."""
         for path, row in self._native.touched().items():
             self._changed[path] = min(row, self._changed.get(path, row))
         return self._changed
@@ -118,7 +118,7 @@ class OpenWriter:
         self._arrays.clear()
 
     def _base(self) -> Repo:
-        """Return the version that the changes are based on."""
+        """Return the base version of the changes."""
         base = self._native.base()
         return self._repo if base == self._repo.snapshot_id else self._repo.at(base)
 
@@ -137,7 +137,7 @@ class OpenWriter:
         try:
             self._native.set_attrs(path, dump(attrs))
         except errors.Error as error:
-            # The root exists as the parent of any other node, also without a document of its own.
+            # The root exists as the parent of other nodes, even without a document of its own.
             if path != "/" or error.kind != "not-found":
                 raise
             self._native.add_group(path, dump(attrs))
@@ -165,7 +165,7 @@ class OpenWriter:
         if self._closed:
             raise errors.make("invalid", "this writer is closed", "open another one: repo.writer()")
         if os.getpid() != self._process:
-            self._native.base()  # raises in a forked process, whose rows would never be committed
+            self._native.base()  # raises an error in a forked process, whose rows would never be committed
 
     def __reduce__(self) -> NoReturn:
         raise errors.make(
@@ -194,7 +194,7 @@ class OpenWriter:
         return self._repo._native.pending(self._native)
 
     def _view(self) -> Repo:
-        """Return the version to be committed: what reads return, uncommitted data included."""
+        """Return the version to be committed, including uncommitted data."""
         return self._repo._over(self._pending())
 
 

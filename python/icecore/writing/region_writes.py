@@ -1,4 +1,4 @@
-"""Writing boxes of an array: only whole shards reach the engine."""
+"""Writing of boxes of an array: the engine only receives whole shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icecore.writing.synchronized import in_turn
 
 
 class RegionWrites(OpenArray):
-    """The part of an :class:`ArrayWriter` that writes boxes and changes the shape."""
+    """Part of :class:`ArrayWriter` that writes boxes and changes the shape."""
 
     def write(self, start: tuple[int, ...], values: np.ndarray, owned: bool = False) -> None:
         """Write the box that begins at ``start``.
@@ -70,7 +70,7 @@ class RegionWrites(OpenArray):
         """Read the stored box from ``low`` to ``high``."""
         old = self._writer._pending().array(self.path)
         region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
-        # Own memory: blocks from the pool of results would add to the writer's memory.
+        # Allocate here: blocks from the pool of results would add to the writer's memory.
         own = (
             None
             if self.dtype.kind in "OT"
@@ -92,8 +92,9 @@ class RegionWrites(OpenArray):
         yield from halved(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._shares.box)
 
     def _refill(self, before: tuple[int, ...]) -> None:
-        """Write the fill value over old chunks that extend into the new part: they were cut off since the
-        last commit, or left there by another program.
+        """Write the fill value over old chunks that extend into the new part of the array.
+
+        Such chunks were cut off since the last commit, or were left there by another program.
         """
         found = self._writer._pending().array(self.path).held()
         fill = self._writer._view()._array(self.path).fill_value
@@ -112,7 +113,7 @@ class RegionWrites(OpenArray):
         return tuple(map(int, wanted))
 
     def _resize(self, shape: tuple[int, ...], surely: bool = False) -> None:
-        """``surely``: also if the recorded shape may be wrong after an interruption."""
+        """Change the shape; if ``surely``, even if the recorded shape may be wrong after an interruption."""
         shape = self._possible(shape)
         if surely or shape != self._stored:
             self._check()

@@ -12,20 +12,20 @@ Box = tuple[Shape, Shape]
 
 
 def is_longer(old: Sequence[int], new: Sequence[int]) -> bool:
-    """Whether an array only grows along its first axis: its chunks then keep their numbers."""
+    """Return whether an array only grows along its first axis, so that its chunks keep their numbers."""
     return not old or (new[0] >= old[0] and tuple(new[1:]) == tuple(old[1:]))
 
 
 def edges(old: Shape, new: Shape, unit: Shape) -> Iterator[Box]:
-    """Parts of the last shards of shortened axes, which still hold removed elements."""
+    """Yield parts of the last shards of shortened axes, which still hold removed elements."""
     for axis, (before, now, step) in enumerate(zip(old, new, unit, strict=True)):
         if now < before and now % step:
             yield _slab(new, axis, now // step * step, now)
 
 
 def exposed(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[Box]:
-    """Parts of stored shards (by flat number, in C order) in the new region of an array: one for each shard
-    and each axis that became longer.
+    """Yield parts of stored shards (by flat number, in C order) in the new region of an array: one for each
+    shard and each axis that became longer.
     """
     counts = tuple(-(-n // u) for n, u in zip(new, unit, strict=True))
     low = np.stack(np.unravel_index(flat.astype(np.int64), counts), axis=-1) * unit
@@ -38,7 +38,7 @@ def exposed(flat: np.ndarray, unit: Shape, old: Shape, new: Shape) -> Iterator[B
 
 
 def same(one: np.ndarray, other: np.ndarray) -> bool:
-    """Bit for bit."""
+    """Return whether two arrays are equal bit for bit."""
     return np.array_equal(one, other) if one.dtype.hasobject else one.tobytes() == other.tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Appending rows: they wait in memory until they fill whole shards."""
+"""Appending of rows, which wait in memory until they fill whole shards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from icecore.writing.synchronized import in_turn
 
 
 class RowAppends(RegionWrites):
-    """The part of an :class:`ArrayWriter` that adds rows at the end."""
+    """Part of :class:`ArrayWriter` that appends rows."""
 
     def _add(self, rows: np.ndarray) -> None:
         while len(rows):
@@ -37,8 +37,8 @@ class RowAppends(RegionWrites):
             self._write_tail()
 
     def shorten(self, is_last: bool) -> None:
-        """Before a commit, change to shorter shards if commits are frequent. An array that this writer has
-        not used since its last commit stays as it is: others may have changed it.
+        """Change to shorter shards before a commit if commits are frequent. An array that this writer has not
+        used since its last commit is unchanged, because others may have changed it.
         """
         if self._replan is not None and self._tail is not None and self._seen == self._writer._history.count:
             self._regrid(self._replan.shorter(self._tail, self.unit[0], is_last))
@@ -50,7 +50,7 @@ class RowAppends(RegionWrites):
         return self._regrid(self._replan.longer(self._tail, self.unit[0]))
 
     def _regrid(self, where: layout.Layout | None) -> bool:
-        """Replace the array by one with another layout; all its rows are in memory."""
+        """Replace the array by one with another layout; all of its rows are in memory."""
         if where is None or self._tail is None or self._bare:
             return False
         anew = partial(self._anew, where, self._tail.rows)
@@ -82,7 +82,7 @@ class RowAppends(RegionWrites):
         return errors.make("mismatch", f"rows of shape {given} for {self.path} of shape {self.shape}", hint)
 
     def _settle(self) -> None:
-        """Write the waiting rows and forget them: their shard is about to change."""
+        """Write the waiting rows and drop the buffer, because their shard is about to change."""
         self._writer._open()
         self._writer._mend()
         self._fresh()
@@ -103,15 +103,15 @@ class RowAppends(RegionWrites):
         """Write the rows that fill whole shards; return how many."""
         count = len(rows) // self.unit[0] * self.unit[0]
         before = self._stored
-        # An interruption leaves the earlier rows and no others.
+        # After an interruption, only the earlier rows remain.
         with self._whole(partial(self._resize, before, surely=True)):
             self._resize((before[0] + count, *before[1:]))
             self.write((before[0], *[0] * (len(before) - 1)), rows[:count])
         return count
 
     def _write_tail(self) -> None:
-        """Write the waiting rows. They count as written at the end: after an interruption they are written
-        again.
+        """Write the waiting rows. They are marked as written at the end, so an interruption only means that
+        they are written again.
         """
         tail = self._tail
         assert tail is not None

@@ -12,17 +12,18 @@ _LITTLE = 16 << 10
 
 
 class ShardReplan:
-    """A commit writes the incomplete shard again. Frequent commits therefore need short shards: with one row
-    per commit, a shard is written once for each of its rows. The frequency is known only after some commits.
+    """Planner for the shards of a growing array. A commit writes the incomplete shard again, so frequent
+    commits need short shards: with one row per commit, a shard is written once for each of its rows. The
+    frequency is known only after some commits.
     """
 
     def __init__(self, plan: Callable[[int | None], Layout]) -> None:
-        """``plan``: rows per commit → layout."""
+        """Set up the planner; ``plan`` maps the rows per commit to a layout."""
         self._plan = plan
         self._commits = 0
 
     def shorter(self, tail: Tail, unit: int, is_last: bool) -> Layout | None:
-        """Before a commit: return a layout with shorter shards than ``unit`` rows, or None. After the last
+        """Return a layout with shorter shards than ``unit`` rows before a commit, or None. Before the last
         commit (``is_last``) only small arrays change.
         """
         if not tail.holds_all or (is_last and tail.nbytes > _LITTLE):
@@ -32,7 +33,7 @@ class ShardReplan:
         return where if 2 * where.unit[0] <= unit else None
 
     def longer(self, tail: Tail, unit: int) -> Layout | None:
-        """When the first shard is full: return a layout with longer shards, or None."""
+        """Return a layout with longer shards once the first shard is full, or None."""
         if not tail.holds_all:
             return None
         where = self._plan(max(tail.fresh, 1))

@@ -1,4 +1,4 @@
-"""Writing: groups, arrays, regions and appended rows, all in one commit."""
+"""Writer: groups, arrays, regions and appended rows in one commit."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Writer(OpenWriter):
                 see :func:`icecore.codecs.spec.resolve`.
             fill_value: value of elements that are never written; zero or an empty string by default.
             attrs: attributes; see :meth:`attrs`.
-            portable: use only codecs that other Zarr readers have.
+            portable: use only codecs that other Zarr readers support.
             access: expected reads, for planning chunks; see :func:`icecore.pack`.
             goal: the goal of ``auto``: ``archive``, ``balanced`` or ``speed``; see
                 :class:`icecore.analyzer.measure.Goal`.
@@ -186,10 +186,10 @@ class Writer(OpenWriter):
             self._arrays[path].reread()
 
     def store(self) -> Any:
-        """A Zarr store of what is being written: ``dataset.to_zarr(writer.store())``.
+        """Return a Zarr store for the uncommitted data: ``dataset.to_zarr(writer.store())``.
 
-        Chunks go through this writer, into its commit. Arrays to which zarr-python gives its default codecs
-        get measured ones.
+        Chunks are written through this writer and become part of its commit. Arrays with zarr-python's
+        default codecs get measured codecs instead.
 
         Raises:
             Error: ``unsupported`` if zarr is not installed.
@@ -271,9 +271,10 @@ class Writer(OpenWriter):
         self._close()
 
     def base(self) -> Repo:
-        """Return the version that the changes are based on.
+        """Return the base version of the changes.
 
-        It is the newest version of the branch when this writer was created, or its own last commit.
+        It is the newest version of the branch at the time when this writer was created, or its own last
+        commit.
 
         Example:
             >>> import icecore
@@ -287,10 +288,10 @@ class Writer(OpenWriter):
 
     @property
     def bytes_raw(self) -> int:
-        """Bytes handed to the encoders so far."""
+        """Number of bytes passed to the encoders so far."""
         return self._native.bytes_raw
 
     @property
     def bytes_stored(self) -> int:
-        """Bytes that came out of them."""
+        """Number of bytes that the encoders produced so far."""
         return self._native.bytes_stored

@@ -57,6 +57,11 @@ pub(crate) trait ArrayCodec: Debug + Send + Sync {
         false
     }
 
+    /// The bytes of an encoded chunk that may be a chunk of another array.
+    fn contained(&self, _stored: &[u8]) -> Option<Range<usize>> {
+        None
+    }
+
     /// The codec, if its first planes can be read alone.
     fn planes(&self) -> Option<&dyn Planes> {
         None

@@ -15,6 +15,7 @@ use crate::codecs::own::pages::Pages;
 use crate::codecs::own::predict::Predict;
 use crate::codecs::own::root_basket::RootBasket;
 use crate::codecs::own::root_page::RootPage;
+use crate::codecs::own::text_part::TextPart;
 use crate::dtype::DType;
 use crate::extension::Extension;
 
@@ -23,7 +24,12 @@ pub(crate) fn is_array_codec(name: &str) -> bool {
     matches!(name, "icecore.byteplanes" | "icecore.choice" | "icecore.fpc" | "icecore.pages" | "icecore.predict")
         || matches!(
             name,
-            "icecore.gwf_vect" | "icecore.root_basket" | "icecore.root_page" | "packbits" | "sharding_indexed"
+            "icecore.gwf_vect"
+                | "icecore.root_basket"
+                | "icecore.root_page"
+                | "icecore.text_part"
+                | "packbits"
+                | "sharding_indexed"
         )
 }
 
@@ -43,6 +49,7 @@ pub(crate) fn array_table(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result
         "icecore.predict" => Arc::new(Predict::parse(ext, dtype)?),
         "icecore.root_basket" => Arc::new(RootBasket::parse(ext, dtype)?),
         "icecore.root_page" => Arc::new(RootPage::parse(ext, dtype)?),
+        "icecore.text_part" => Arc::new(TextPart::parse(ext, dtype)?),
         "packbits" => Arc::new(PackedBits::parse(ext, dtype)?),
         "sharding_indexed" => Arc::new(NestedShard::parse(ext, dtype, fill)?),
         _ => return Ok(None),

@@ -46,7 +46,11 @@ mod tests {
     fn deflated(text: &[u8]) -> Vec<u8> {
         let mut stream = DeflateEncoder::new(Vec::new(), Compression::new(6));
         stream.write_all(text).unwrap();
-        stream.finish().unwrap()
+        stream.try_finish().unwrap();
+        let packed = std::mem::take(stream.get_mut());
+        // Miri rejects the way in which zlib-rs 0.6 frees its state, which is not what it is to check here.
+        std::mem::forget(stream);
+        packed
     }
 
     #[test]

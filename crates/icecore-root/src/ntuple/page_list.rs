@@ -98,7 +98,7 @@ fn summary(cursor: &mut Cursor) -> Result<(u64, u64)> {
     }
 }
 
-fn column_pages(cursor: &mut Cursor, pages: &mut Vec<Page>) -> Result<ColumnPages> {
+pub(super) fn column_pages(cursor: &mut Cursor, pages: &mut Vec<Page>) -> Result<ColumnPages> {
     let start = pages.len();
     let (found, mut rest) = list_of(cursor, page).within(|| "pages")?;
     let elements = found.iter().try_fold(0u64, |n, page| n.checked_add(page.elements));

@@ -5,6 +5,7 @@ use twox_hash::XxHash3_64;
 use super::column::{Column, ColumnType};
 use super::frame::feature_flags;
 use super::page::decode_page;
+use super::page_list::column_pages;
 use crate::compression::Expander;
 use crate::cursor::Cursor;
 
@@ -87,4 +88,36 @@ fn wrong_checksums_and_unknown_compressions_are_errors() {
     let block = b"QQ\x01\x01\x00\x00\x04\x00\x00x";
     let error = decode_page(block, false, &column, &mut out, &mut Expander::default()).unwrap_err();
     assert!(error.message.contains("\"QQ\" is not known"), "{error}");
+}
+
+/// A list frame: negative length, number of items, items, trailer.
+fn list_frame(items: &[Vec<u8>], trailer: &[u8]) -> Vec<u8> {
+    let body = [&(items.len() as u32).to_le_bytes(), items.concat().as_slice(), trailer].concat();
+    [(-(body.len() as i64 + 8)).to_le_bytes().as_slice(), &body].concat()
+}
+
+/// A page of a page list: a negative number of elements says that a checksum follows.
+fn listed_page(elements: i32, offset: u64, len: i32) -> Vec<u8> {
+    [elements.to_le_bytes().as_slice(), &len.to_le_bytes(), &offset.to_le_bytes()].concat()
+}
+
+#[test]
+fn suppressed_and_deferred_columns_and_pages_without_checksum() {
+    let deferred = [300i64.to_le_bytes().as_slice(), &505u32.to_le_bytes()].concat();
+    let plain = list_frame(&[listed_page(-10, 4096, 40), listed_page(5, 5000, 20)], &deferred);
+    let suppressed = list_frame(&[], &(-1i64).to_le_bytes());
+    let mut pages = Vec::new();
+    let first = column_pages(&mut Cursor::new(&plain), &mut pages).unwrap();
+    assert_eq!((first.first_element, first.elements, first.compression), (Some(300), 15, 505));
+    assert_eq!(pages.iter().map(|p| (p.has_checksum, p.stored_len())).collect::<Vec<_>>(), [(true, 48), (false, 20)]);
+    let second = column_pages(&mut Cursor::new(&suppressed), &mut pages).unwrap();
+    assert_eq!((second.first_element, second.elements, second.pages), (None, 0, 2..2));
+}
+
+#[test]
+fn pages_without_checksum_are_read_whole() {
+    let column = Column::new(ColumnType::UInt8, 8, None).unwrap();
+    let mut out = [0; 12];
+    decode_page(b"twelve bytes", false, &column, &mut out, &mut Expander::default()).unwrap();
+    assert_eq!(&out, b"twelve bytes");
 }

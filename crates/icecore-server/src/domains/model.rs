@@ -1,6 +1,6 @@
 //! HDF5 objects of a domain: ids, links of all classes, typed attributes, committed types.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use icecore::grid::Result;
@@ -44,11 +44,11 @@ pub(crate) struct Object {
 
 impl Object {
     /// The object as JSON.
-    pub fn json(&self, root: &str, domain: &str, include: Include) -> Map<String, Value> {
+    pub fn json(&self, model: &Model, domain: &str, include: Include) -> Map<String, Value> {
         let mut out = Map::new();
         let mut set = |name: &str, value: Value| out.insert(name.to_owned(), value);
         set("id", json!(self.id));
-        set("root", json!(root));
+        set("root", json!(model.root));
         set("created", json!(self.created));
         set("lastModified", json!(self.modified));
         set("domain", json!(domain));
@@ -69,7 +69,7 @@ impl Object {
             set("attributes", self.attributes.clone().into());
         }
         if include.path {
-            set("alias", json!(self.path.iter().collect::<Vec<_>>()));
+            set("alias", json!(model.alias(&self.id).into_iter().collect::<Vec<_>>()));
         }
         out
     }
@@ -142,6 +142,22 @@ impl Model {
         }
         found.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
         found.into_iter().map(|(_, group, title)| (group.to_owned(), title.to_owned())).collect()
+    }
+
+    /// The shortest path of hard links from the root group to an object.
+    pub fn alias(&self, id: &str) -> Option<String> {
+        let (mut open, mut seen) = (VecDeque::from([(self.root.as_str(), String::new())]), HashSet::new());
+        while let Some((group, path)) = open.pop_front() {
+            if group == id {
+                return Some(if path.is_empty() { "/".to_owned() } else { path });
+            }
+            for (title, link) in self.get(group).into_iter().flat_map(|object| &object.links) {
+                if let Some(next) = link.get("id").and_then(Value::as_str).filter(|next| seen.insert(*next)) {
+                    open.push_back((next, format!("{path}/{title}")));
+                }
+            }
+        }
+        None
     }
 
     pub fn is_linked(&self, id: &str) -> bool {

@@ -23,15 +23,17 @@ fn acl(user: &str, list: &Value) -> Value {
     out.into()
 }
 
-/// The lists of a domain or folder, by user.
-fn lists(app: &Shared, params: &Params) -> Answer<Map<String, Value>> {
+/// The lists of a domain or folder, by user. Users may read their own list and the one for all users without `readACL`.
+fn lists(app: &Shared, params: &Params, user: Option<&str>) -> Answer<Map<String, Value>> {
     let address = Address::parse(params.domain())?;
     if let Found::Folder(_) = app.domains.find(&address)? {
-        let record = app.domains.place(&address).map(|(path, _)| Record::load(&path)).unwrap_or_default();
-        return Ok(record.acls);
+        return Ok(Record::of(app, &address).acls);
     }
     let domain = app.opened(params)?;
-    app.permitted(&domain, params, "readACL")?;
+    let is_own = user.is_some_and(|user| user == DEFAULT || user == params.caller().name);
+    if !is_own {
+        app.permitted(&domain, params, "readACL")?;
+    }
     if let Some(model) = model(&domain)?.filter(|model| !model.acls.is_empty()) {
         return Ok(model.acls.clone());
     }
@@ -45,7 +47,7 @@ fn lists(app: &Shared, params: &Params) -> Answer<Map<String, Value>> {
 pub(super) async fn all(State(app): State<App>, params: Params) -> Answer {
     let shared = App::clone(&app);
     app.blocking(move || {
-        let acls: Vec<Value> = lists(&shared, &params)?.iter().map(|(user, list)| acl(user, list)).collect();
+        let acls: Vec<Value> = lists(&shared, &params, None)?.iter().map(|(user, list)| acl(user, list)).collect();
         Ok(reply::plain(json!({"acls": acls, "hrefs": []}).to_string()))
     })
     .await
@@ -54,7 +56,7 @@ pub(super) async fn all(State(app): State<App>, params: Params) -> Answer {
 pub(super) async fn one(State(app): State<App>, Path(user): Path<String>, params: Params) -> Answer {
     let shared = App::clone(&app);
     app.blocking(move || {
-        let lists = lists(&shared, &params)?;
+        let lists = lists(&shared, &params, Some(&user))?;
         let list = lists.get(&user).ok_or_else(|| {
             let users: Vec<&str> = lists.keys().map(String::as_str).collect();
             Failure::missing(
@@ -86,8 +88,8 @@ pub(super) async fn put(State(app): State<App>, Path(user): Path<String>, params
     if is_folder {
         app.blocking(move || {
             let (path, _) = shared.domains.place(&address)?;
-            folder_record::check(&path, params.caller(), "updateACL", &name)?;
-            let mut record = Record::load(&path);
+            folder_record::check(&shared, &address, params.caller(), "updateACL")?;
+            let mut record = Record::of(&shared, &address);
             record.acls.insert(user, changed);
             Ok(record.store(&path)?)
         })

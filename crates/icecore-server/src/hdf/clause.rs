@@ -11,7 +11,7 @@ const LONGEST: usize = 64 << 10;
 ///
 /// # Errors
 /// `invalid`, with the position of the first invalid part.
-pub(super) fn where_clause(query: &str, columns: &[ColumnType]) -> Result<String> {
+pub(crate) fn where_clause(query: &str, columns: &[ColumnType]) -> Result<String> {
     let text: Vec<char> = query.chars().collect();
     if text.len() > LONGEST {
         return Err(error(format!("a query of {} characters; at most {LONGEST} are read", text.len())));

@@ -274,6 +274,11 @@ fn fill_value(fill: Option<incoming::Elements>, h5: &H5Type) -> Value {
             json!([hex(real, *size), hex(imaginary, *size)])
         }
         H5Type::Text => json!(String::from_utf8_lossy(&bytes)),
+        // The NULs at the end of a fixed-length string are implied; they may be many megabytes.
+        H5Type::Fixed(_) => {
+            let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            json!(base64(bytes.get(..end).unwrap_or_default()))
+        }
         _ => json!(base64(&bytes)),
     }
 }

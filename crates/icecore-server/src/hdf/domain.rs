@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Uri};
 use bytes::Bytes;
 use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
@@ -16,37 +16,42 @@ use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Collection, Domain, Include};
 use crate::error::Answer;
-use crate::etag;
 use crate::params::Params;
+use crate::unique::now;
+use crate::{etag, page};
 
-pub(super) async fn get(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
+pub(super) async fn get(State(app): State<App>, uri: Uri, headers: HeaderMap, params: Params) -> Answer {
+    if let Some(to) = page::redirect(&headers, &uri, &params) {
+        return Ok(to);
+    }
     let is_plain = !app.config.writable && !params.caller().is_checked && !params.flag("verbose");
     if let Some(domain) = app.domains.known(params.domain()).filter(|_| is_plain) {
-        return answer(&domain, &headers, &params);
+        return answer(&domain, &headers, &params, false);
     }
     let shared = Arc::clone(&app);
     app.blocking(move || match shared.domains.folder(params.domain())? {
         Some(_) => Ok(plain(folder(&shared, params.domain())?.to_string())),
         None => {
             let domain = shared.opened(&params)?;
-            answer(&domain, &headers, &params)
+            answer(&domain, &headers, &params, shared.lives.is_busy(&domain.name))
         }
     })
     .await
 }
 
-fn folder(app: &Shared, name: &str) -> Answer<Value> {
-    let place = app.domains.place(&Address::parse(name)?);
-    let record = place.map(|(path, _)| Record::load(&path)).unwrap_or_default();
+pub(super) fn folder(app: &Shared, name: &str) -> Answer<Value> {
+    let record = Record::of(app, &Address::parse(name)?);
     if !record.owner.is_empty() {
         return Ok(record.json());
     }
     Ok(json!({"class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started, "hrefs": []}))
 }
 
-fn answer(domain: &Domain, headers: &HeaderMap, params: &Params) -> Answer {
+/// `is_busy`: without the objects, as HSDS answers for a domain that has just been written. h5pyd never asks again for
+/// objects that it got with the domain, so readers that wait for a writer would not see its changes.
+fn answer(domain: &Domain, headers: &HeaderMap, params: &Params, is_busy: bool) -> Answer {
     model(domain)?;
-    let whole = params.flag("getobjs") || params.flag("getdnids") && params.flag("include_attrs");
+    let whole = !is_busy && (params.flag("getobjs") || params.flag("getdnids") && params.flag("include_attrs"));
     if !whole {
         return versioned(headers, domain, || {
             let mut body = about(domain);
@@ -102,7 +107,7 @@ fn objects(domain: &Domain) -> Answer<Value> {
     let mut objects = Map::new();
     if let Some(model) = model(domain)? {
         for object in model.objects() {
-            objects.insert(object.id.clone(), object.json(&model.root, &domain.name, Include::ALL).into());
+            objects.insert(object.id.clone(), object.json(model, &domain.name, Include::ALL).into());
         }
         return Ok(objects.into());
     }
@@ -113,7 +118,7 @@ fn objects(domain: &Domain) -> Answer<Value> {
 }
 
 /// Counts of objects, chunks and bytes, for `hsinfo` and `hsstat`.
-fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
+pub(super) fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
     let nodes = domain.session.tree().nodes();
     let datasets = nodes.iter().filter(|node| node.is_array).count();
     let mut metadata = 0_u64;
@@ -164,7 +169,7 @@ fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
         "metadata_bytes": metadata,
         "total_size": bytes + linked_bytes + metadata,
         "md5_sum": domain.session.snapshot_id(),
-        "scan_info": {"scan_start": domain.time, "scan_complete": domain.time},
+        "scan_info": {"scan_start": now(), "scan_complete": now()},
     });
     Ok(body.as_object().cloned().unwrap_or_default())
 }

@@ -30,7 +30,7 @@ pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> 
     app.blocking(move || {
         let body = reply::object_body(&body)?;
         if flag(&params, &body, "flush") || flag(&params, &body, "rescan") {
-            return flush(&shared, &params);
+            return flush(&shared, &params, flag(&params, &body, "getdnids"));
         }
         let name = params.domain();
         let address = Address::parse(name)?;
@@ -42,7 +42,7 @@ pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> 
             return Err(Error::new(ErrorKind::Exists, message).hint("DELETE it first, or use another name").into());
         }
         let (path, storage) = shared.domains.place(&address)?;
-        folder_record::check_above(&path, params.caller(), "create", name)?;
+        folder_record::check_above(&shared, &address, params.caller(), "create")?;
         let owner = body.get("owner").and_then(Value::as_str).unwrap_or(&params.caller().name).to_owned();
         if flag(&params, &body, "folder") {
             return folder(&path, &owner);
@@ -52,12 +52,13 @@ pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> 
     .await
 }
 
-fn flush(app: &Shared, params: &Params) -> Answer {
+/// `lists_nodes`: h5pyd 0.24 expects a list of HSDS's data nodes, which this service does not have.
+fn flush(app: &Shared, params: &Params, lists_nodes: bool) -> Answer {
     let live = app.lives.live(&app.domains, params.domain())?;
     let domain = live.current()?;
     app.permitted(&domain, params, "update")?;
     live.commit(false)?;
-    if params.flag("getdnids") {
+    if lists_nodes {
         return Ok(reply::plain(json!({"dn_ids": []}).to_string()));
     }
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -128,7 +129,7 @@ pub(super) async fn delete(State(app): State<App>, params: Params) -> Answer {
                     let error = Error::new(ErrorKind::Conflict, format!("the folder {name} is not empty"));
                     return Err(error.hint("delete its members first").into());
                 }
-                folder_record::check(&path, params.caller(), "delete", name)?;
+                folder_record::check(&shared, &address, params.caller(), "delete")?;
                 folder_record::remove(&path)?;
             }
         }

@@ -5,7 +5,7 @@ use axum::extract::{Path, State as Extract};
 use axum::http::Uri;
 use serde_json::{Map, Value, json};
 
-use super::{collection, creation, incoming, reply, types_parse};
+use super::{collection, creation, incoming, initializer, reply, types_parse};
 use crate::app::App;
 use crate::domains::{Collection, ids};
 use crate::error::{Answer, Failure};
@@ -97,12 +97,12 @@ fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
             state.link(&id, title, super::edit_links::link(link)?)?;
         }
     }
-    if let (Collection::Datasets, Some(value)) = (kind, body.get("value").filter(|value| !value.is_null())) {
-        initial(state, &id, value)?;
+    if kind == Collection::Datasets {
+        initial(state, &id, body.get("value").filter(|value| !value.is_null()))?;
     }
     let object = state.model.object(kind, &id)?;
     let mut out =
-        object.json(&state.model.root, "", crate::domains::Include { attributes: false, links: false, path: false });
+        object.json(&state.model, "", crate::domains::Include { attributes: false, links: false, path: false });
     out.shift_remove("domain");
     out.insert("hrefs".to_owned(), json!([]));
     Ok(out.into())
@@ -127,7 +127,8 @@ pub(super) fn resolved(state: &State, kind: &Value) -> Answer<Value> {
     Ok(kind)
 }
 
-fn initial(state: &mut State, id: &str, value: &Value) -> Answer<()> {
+/// Writes the elements that came with a new dataset, or that its initializer makes.
+fn initial(state: &mut State, id: &str, value: Option<&Value>) -> Answer<()> {
     let object = state.model.object(Collection::Datasets, id)?;
     let parsed = types_parse::parse(object.metadata.get("type").unwrap_or(&Value::Null))?;
     let dims: Vec<u64> = object
@@ -139,6 +140,11 @@ fn initial(state: &mut State, id: &str, value: &Value) -> Answer<()> {
         .flatten()
         .filter_map(Value::as_u64)
         .collect();
+    let made = match value {
+        Some(_) => None,
+        None => initializer::initial(&object.metadata, &parsed.h5, &dims)?,
+    };
+    let Some(value) = value.or(made.as_ref()) else { return Ok(()) };
     let mut bytes = Vec::new();
     let count = incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?;
     if count != dims.iter().product::<u64>() {

@@ -198,7 +198,10 @@ fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params, coun
     if picks.len() > limit && count != 1 {
         return Err(Failure::too_large("the selection is too large", "select less"));
     }
-    Ok(Places::Picks(picks))
+    match super::paired::paired(&picks, limit)? {
+        Some(paired) => Ok(Places::Points(paired.points)),
+        None => Ok(Places::Picks(picks)),
+    }
 }
 
 /// `start`, `stop` and `step` of a JSON body.
@@ -357,11 +360,13 @@ pub(super) async fn put_shape(
             (None, Some(more)) => {
                 let axis = body.get("extend_dim").and_then(Value::as_u64).unwrap_or(0) as usize;
                 let mut dims = target.dims.clone();
-                dims.get_mut(axis).map(|len| *len += more).map(|()| dims)
+                let longer = dims.get(axis).and_then(|len| len.checked_add(more));
+                dims.get_mut(axis).zip(longer).map(|(len, longer)| *len = longer).map(|()| dims)
             }
             _ => None,
         };
-        let dims = dims.ok_or_else(|| Failure::invalid("there is no shape", "send {\"shape\": [LENGTH, …]}"))?;
+        let dims = dims
+            .ok_or_else(|| Failure::invalid("there is no shape, or it is too long", "send {\"shape\": [LENGTH, …]}"))?;
         state.resize(&id, &dims)?;
         Ok(json!({"shape": dims, "selection": null, "hrefs": []}))
     })

@@ -6,7 +6,9 @@ use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
 use super::permission::{allows, full, refused};
-use crate::caller::Caller;
+use crate::app::Shared;
+use crate::caller::{Caller, DEFAULT};
+use crate::domains::Address;
 use crate::error::Answer;
 use crate::unique::now;
 
@@ -35,6 +37,17 @@ impl Record {
         Self { owner, created: json.get("created").and_then(Value::as_f64).unwrap_or_default(), acls }
     }
 
+    /// The record of a folder. Without one, `/home/USER` and the folders in it belong to that user.
+    pub fn of(app: &Shared, address: &Address) -> Self {
+        let record = app.domains.place(address).map(|(path, _)| Self::load(&path)).unwrap_or_default();
+        match address.parts.as_slice() {
+            [home, user, ..] if home == "home" && record.owner.is_empty() && app.config.users.is_some() => {
+                Self { created: app.started, ..Self::new(user) }
+            }
+            _ => record,
+        }
+    }
+
     pub fn store(&self, path: &Path) -> Result<()> {
         let body = json!({"owner": self.owner, "created": self.created, "acls": self.acls});
         std::fs::write(path.join(FILE), body.to_string())
@@ -48,19 +61,21 @@ impl Record {
 
 /// # Errors
 /// `permission`.
-pub(super) fn check(path: &Path, caller: &Caller, action: &str, name: &str) -> Answer<()> {
-    let record = Record::load(path);
-    let is_open = record.owner.is_empty() && caller.name != crate::caller::DEFAULT;
+pub(super) fn check(app: &Shared, address: &Address, caller: &Caller, action: &str) -> Answer<()> {
+    let record = Record::of(app, address);
+    let is_open = record.owner.is_empty() && caller.name != DEFAULT;
     if is_open || allows(&record.owner, &record.acls, caller, action) {
         Ok(())
     } else {
-        Err(refused(caller, action, name))
+        Err(refused(caller, action, &format!("/{}", address.parts.join("/"))))
     }
 }
 
 /// The same for the parent folder.
-pub(super) fn check_above(path: &Path, caller: &Caller, action: &str, name: &str) -> Answer<()> {
-    path.parent().map_or(Ok(()), |above| check(above, caller, action, name))
+pub(super) fn check_above(app: &Shared, address: &Address, caller: &Caller, action: &str) -> Answer<()> {
+    let mut above = address.clone();
+    above.parts.pop();
+    check(app, &above, caller, action)
 }
 
 /// Removes an empty folder.

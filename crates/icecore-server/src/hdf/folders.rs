@@ -1,26 +1,31 @@
 //! Folders: lists of domains and folders.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::domain;
 use super::found::{model, root};
 use super::reply::plain;
 use crate::app::{App, Shared};
-use crate::domains::Entry;
+use crate::domains::{Address, Entry};
 use crate::error::Answer;
 use crate::params::Params;
 
-/// The members of a folder; for a repository, the repository itself.
+/// The members of a folder; for a repository, the repository itself, or nothing if the name ends with a slash.
 pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Response> {
     let shared = Arc::clone(&app);
     app.blocking(move || {
         let name = params.domain();
         let Some(members) = shared.domains.folder(name)? else {
-            let item = described(&shared, name.trim_end_matches('/'), true, true)?;
-            return Ok(plain(json!({"domains": [item], "hrefs": []}).to_string()));
+            let items = match name.ends_with('/') {
+                true => Vec::new(),
+                false => vec![described(&shared, name, true, true)?],
+            };
+            return Ok(plain(json!({"domains": items, "hrefs": []}).to_string()));
         };
         let pattern = params.get("pattern").filter(|pattern| !pattern.is_empty());
         let prefix = name.trim_end_matches('/');
@@ -38,11 +43,12 @@ pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Respon
 
 fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> Answer<Value> {
     if !is_repository {
-        return Ok(
-            json!({"name": name, "class": "folder", "owner": "icecore", "created": app.started, "lastModified": app.started}),
-        );
+        let mut item = domain::folder(app, name)?;
+        item["name"] = json!(name);
+        return Ok(item);
     }
-    let mut item = json!({"name": name, "class": "domain", "owner": "icecore"});
+    let time = changed(app, name).unwrap_or(app.started);
+    let mut item = json!({"name": name, "class": "domain", "owner": "icecore", "created": time, "lastModified": time});
     if verbose {
         // A repository that cannot be opened must not hide the others.
         match app.domains.open(name) {
@@ -50,13 +56,25 @@ fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> An
                 let model = model(&domain)?;
                 item["root"] = json!(root(&domain));
                 item["owner"] = json!(model.map_or("icecore", |model| &model.owner));
-                item["created"] = json!(domain.time);
+                item["created"] = json!(model.map_or(domain.time, |model| model.created));
                 item["lastModified"] = json!(domain.time);
+                for (key, value) in domain::counts(&domain)? {
+                    item[key] = value;
+                }
             }
             Err(error) => item["error"] = json!(error.message),
         }
     }
     Ok(item)
+}
+
+/// When a repository or file in a served directory last changed, in seconds since 1970; without opening it.
+fn changed(app: &Shared, name: &str) -> Option<f64> {
+    let (path, _) = app.domains.place(&Address::parse(name).ok()?).ok()?;
+    let head = path.join("repo");
+    let place = if head.is_file() { head } else { path };
+    let modified = std::fs::metadata(place).ok()?.modified().ok()?;
+    modified.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
 }
 
 /// Shell patterns with `*` and `?`.

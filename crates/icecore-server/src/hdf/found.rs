@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::describe::{described, node};
 use super::load;
 use super::translate::Dataset;
-use crate::domains::{Collection, Domain, Include, Model, Object};
+use crate::domains::{Collection, Domain, Include, Model, Object, ids};
 use crate::error::Answer;
 
 /// The model of a domain whose objects have stored ids; None for one that is read as plain Zarr.
@@ -39,7 +39,10 @@ impl Found {
     pub fn json(&self, domain: &Domain, include: Include) -> Answer<Map<String, Value>> {
         match self {
             Self::Node(number) => described(domain, *number, include),
-            Self::Object(object) => Ok(object.json(root(domain), &domain.name, include)),
+            Self::Object(object) => match model(domain)? {
+                Some(model) => Ok(object.json(model, &domain.name, include)),
+                None => Err(ids::unknown(&object.id).into()),
+            },
         }
     }
 

@@ -8,7 +8,7 @@ mod acls;
 mod attribute;
 mod attributes;
 mod body;
-mod clause;
+pub(crate) mod clause;
 pub(crate) mod creation;
 mod describe;
 mod domain;
@@ -22,12 +22,15 @@ mod folder_record;
 mod folders;
 pub(crate) mod found;
 pub(crate) mod incoming;
+mod initializer;
 mod layout;
 mod links;
 pub(crate) mod load;
 mod nest;
 mod object;
+mod paired;
 pub(crate) mod permission;
+mod point_values;
 mod points;
 mod query;
 mod reply;
@@ -35,7 +38,7 @@ mod select;
 mod text;
 mod translate;
 mod types;
-mod types_parse;
+pub(crate) mod types_parse;
 mod value;
 mod wire;
 
@@ -45,6 +48,8 @@ use axum::routing::get;
 use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
+#[cfg(feature = "fuzzing")]
+pub(crate) use reply::json_body as plain_json;
 pub(crate) use reply::plain;
 
 /// All routes.

@@ -5,13 +5,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, header};
-use icecore::grid::Selection;
 use serde_json::Value;
 
-use super::nest::Nest;
 use super::object::opened;
 use super::select::{Reading, wants_bytes};
-use super::{body, elements, query, reply, value};
+use super::{point_values, query, reply, value};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
@@ -51,26 +49,9 @@ pub(super) async fn post(
                 ));
             }
             let as_bytes = wants_bytes(&headers);
-            app.blocking(move || read(&reading, &coordinates, rank, as_bytes)).await
+            app.blocking(move || point_values::read(&reading, &coordinates, &[count], as_bytes)).await
         }
     }
-}
-
-fn read(reading: &Reading, coordinates: &[u64], rank: usize, as_bytes: bool) -> Answer {
-    let columns: Vec<Vec<u64>> =
-        (0..rank).map(|axis| coordinates.iter().skip(axis).step_by(rank).copied().collect()).collect();
-    let selection = Selection::points(&reading.dataset.view.meta().shape, &columns)?;
-    let values = reading.narrowed(reading.whole(&selection)?)?;
-    if as_bytes {
-        return Ok(body::binary(reading.encoded(values)?));
-    }
-    let mut out = String::from("{\"value\":");
-    if values.is_empty() {
-        out.push_str("[]");
-    }
-    elements::elements(reading, &values, &mut Nest::new(&[values.len() as u64]), &mut out)?;
-    out.push_str(",\"hrefs\":[]}");
-    Ok(body::json(out))
 }
 
 fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {

@@ -74,7 +74,12 @@ pub(super) async fn elements(
         for part in hits.parts {
             elements::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
         }
-        out.push_str(&format!(",\"index\":{},\"hrefs\":[]}}", json!(hits.indices)));
+        // As in HSDS: numbers for a table, coordinates for a dataset of several axes.
+        let index = match picks.axes.len() {
+            1 => json!(hits.indices.iter().flatten().collect::<Vec<_>>()),
+            _ => json!(hits.indices),
+        };
+        out.push_str(&format!(",\"index\":{index},\"hrefs\":[]}}"));
         Ok(body::json(out))
     })
     .await
@@ -87,7 +92,7 @@ fn hits(reading: &Reading, picks: &Picks, clause: &str, limit: Option<u64>) -> A
         return Err(Failure::invalid("a dataset of a single element cannot be queried", "GET its value"));
     }
     let columns = columns(&meta.dtype);
-    let filter = icecore_where::filter(&where_clause(clause, &columns)?, &columns)?;
+    let filter = bound(clause, &columns)?;
     let most = reading.app.config.limits.points;
     let wanted = limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
     let mut found = Hits { indices: Vec::new(), parts: Vec::new() };
@@ -123,7 +128,7 @@ pub(super) fn places(
     limit: Option<u64>,
 ) -> Answer<Vec<Vec<u64>>> {
     let columns = columns(&view.meta().dtype);
-    let filter = icecore_where::filter(&where_clause(clause, &columns)?, &columns)?;
+    let filter = bound(clause, &columns)?;
     let mut found = Vec::new();
     for part in picks.blocks(view.grid(), view.meta().dtype.size(), session.limits()) {
         let values = session.read(view, &part)?;
@@ -134,6 +139,15 @@ pub(super) fn places(
     found
         .truncate(limit.filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
     Ok(found)
+}
+
+/// A query over these columns.
+fn bound(clause: &str, columns: &[ColumnType]) -> Result<Filter> {
+    let filter = where_clause(clause, columns).and_then(|clause| icecore_where::filter(&clause, columns));
+    filter.map_err(|error| match error.hint.is_empty() {
+        true => error.hint("for example `n > 1 AND s == b'x'` for records, `_ > 1` for other elements"),
+        false => error,
+    })
 }
 
 /// The columns that a query may use: `_`, or the fields of a record.

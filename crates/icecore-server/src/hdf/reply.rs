@@ -43,7 +43,7 @@ pub(super) fn encoded(name: &str) -> String {
 }
 
 /// A request's body as JSON. Python writes `NaN` and `Infinity`, which become strings.
-pub(super) fn json_body(body: &[u8]) -> Answer<Value> {
+pub(crate) fn json_body(body: &[u8]) -> Answer<Value> {
     let failed = match serde_json::from_slice(body) {
         Ok(value) => return Ok(value),
         Err(failed) => failed,

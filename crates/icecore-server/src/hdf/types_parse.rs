@@ -14,7 +14,7 @@ const DEEPEST: usize = 32;
 /// Maximum number of elements of an array inside a record, which Zarr sees as fields.
 const SPELLED: u64 = 1024;
 /// Maximum size of an element of fixed length, in bytes.
-const LARGEST: usize = 1 << 24;
+const LARGEST: usize = 1 << 27;
 
 /// A type and the byte order of its numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub(crate) fn parse(kind: &Value) -> Result<Parsed> {
         h5
     };
     if h5.size() == 0 || h5.size() > LARGEST {
-        return Err(bad(format!("{} bytes an element", h5.size()), "an element has 1 byte to 16 MiB"));
+        return Err(bad(format!("{} bytes an element", h5.size()), "an element has 1 byte to 128 MiB"));
     }
     Ok(Parsed { h5, big })
 }
@@ -104,7 +104,8 @@ fn number(name: &str, orders: &mut Vec<bool>) -> Result<H5Type> {
     let (body, big) = match (rest.strip_suffix("LE"), rest.strip_suffix("BE")) {
         (Some(body), _) => (body, false),
         (_, Some(body)) => (body, true),
-        _ => return Err(unknown()),
+        // h5pyd 0.24 leaves out the order of native numbers inside vlen types.
+        _ => (rest, false),
     };
     let bits: usize = body.get(1..).and_then(|bits| bits.parse().ok()).ok_or_else(unknown)?;
     if bits > 8 {

@@ -10,9 +10,9 @@ use icecore::session::Picks;
 
 use super::nest::{Nest, empty};
 use super::object::opened;
-use super::query;
+use super::paired::paired;
 use super::select::{Reading, wants_bytes};
-use super::{body, elements};
+use super::{body, elements, point_values, query};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
@@ -44,6 +44,10 @@ fn tag(domain: &Domain, headers: &HeaderMap) -> String {
 /// The elements of a selection in the requested form.
 pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, params: &Params) -> Answer {
     let app = Arc::clone(&reading.app);
+    if let Some(paired) = paired(&picks, app.config.limits.points)? {
+        let as_bytes = wants_bytes(headers);
+        return app.blocking(move || point_values::read(&reading, &paired.points, &paired.shape, as_bytes)).await;
+    }
     if wants_bytes(headers) {
         let length = reading.length(picks.len());
         return Ok(body::binary(stream::body(&app, bytes(reading, picks), length).await?));

@@ -9,6 +9,7 @@ mod resize;
 mod save;
 mod state;
 mod values;
+mod widen;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,9 @@ use crate::error::{Answer, Failure};
 pub(crate) use state::{Loader, State};
 pub(crate) use values::Places;
 
+/// Time after a change in which clients must not keep a domain's objects.
+const BUSY: Duration = Duration::from_secs(30);
+
 /// Idle time after which changes are committed.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -32,6 +36,8 @@ pub(crate) struct Live {
     fresh: Duration,
     loader: Loader,
     state: Mutex<Option<State>>,
+    /// The time of the last change by a request.
+    edited: Mutex<Option<Instant>>,
 }
 
 impl Live {
@@ -55,6 +61,7 @@ impl Live {
             match change(state) {
                 Ok(done) => {
                     state.changed();
+                    *self.edited.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
                     Ok(done)
                 }
                 Err(failure) => {
@@ -154,6 +161,13 @@ impl Lives {
         self.map().contains_key(&format!("/{}", name.trim_matches('/')))
     }
 
+    /// Whether requests have changed a domain recently, so that its clients expect more changes.
+    pub fn is_busy(&self, name: &str) -> bool {
+        let live = self.map().get(&format!("/{}", name.trim_matches('/'))).cloned();
+        let edited = live.and_then(|live| *live.edited.lock().unwrap_or_else(PoisonError::into_inner));
+        edited.is_some_and(|edited| edited.elapsed() < BUSY)
+    }
+
     /// The domain as its writer has it; `None` for what has no writer: versions, groups and files.
     pub fn current(&self, domains: &Domains, name: &str) -> Answer<Option<Arc<Domain>>> {
         let is_written = !name.contains('@') && (self.has(name) || domains.is_repository(name)?);
@@ -192,7 +206,14 @@ impl Lives {
                 .into());
         }
         let fresh = domains.fresh();
-        let live = Live { name: name.clone(), storage, fresh, loader: self.1, state: Mutex::default() };
+        let live = Live {
+            name: name.clone(),
+            storage,
+            fresh,
+            loader: self.1,
+            state: Mutex::default(),
+            edited: Mutex::default(),
+        };
         Ok(Arc::clone(self.map().entry(name).or_insert_with(|| Arc::new(live))))
     }
 

@@ -215,9 +215,10 @@ impl State {
     /// Writes elements.
     ///
     /// # Errors
-    /// `mismatch` where their number is another; `selection` for points outside; `invalid` for texts that are not UTF-8. Then
-    /// nothing is written.
+    /// `mismatch` where their number is another; `selection` for points outside; `invalid` for texts that are not UTF-8 in
+    /// a plain Zarr array. Then nothing is written.
     pub(crate) fn write(&mut self, path: &str, places: &Places, elements: &Elements) -> Result<()> {
+        self.widen(path, elements)?;
         let view = self.view(path)?;
         let meta = Arc::new(view.meta().clone());
         let session = self.session.clone();

@@ -1,6 +1,7 @@
 //! The pipeline itself: boxes of data in, encoded on the pool, with bounded memory, registered at the end.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -93,7 +94,7 @@ impl Shared {
     }
 
     /// Stores an encoded chunk (or shard); `None`: only fill values.
-    pub fn place(&self, target: Target, encoded: Option<Lent>) -> Result<()> {
+    pub fn place(&self, target: Target, encoded: Option<Lent>, meta: &ArrayMeta) -> Result<()> {
         if self.reuse.holds(&self.writer, &target, encoded.as_deref()) {
             let mut state = self.lock();
             state.written.kept += 1;
@@ -107,7 +108,8 @@ impl Shared {
         };
         let stored = encoded.len() as u64;
         let path = target.path.clone();
-        self.store(target, encoded)?;
+        let contained = meta.contained(&encoded);
+        self.store(target, encoded, contained)?;
         let mut state = self.lock();
         state.written.add_stored(stored);
         state.per_array.entry(path).or_default().add_stored(stored);
@@ -115,7 +117,7 @@ impl Shared {
     }
 
     /// Stores encoded bytes.
-    fn store(&self, target: Target, encoded: Lent) -> Result<()> {
+    fn store(&self, target: Target, encoded: Lent, contained: Option<Range<usize>>) -> Result<()> {
         match fate(&encoded) {
             Fate::Inline => {
                 self.lock().placed.push((target, Some(ChunkPlace::Inline(Bytes::copy_from_slice(&encoded)))))
@@ -125,7 +127,7 @@ impl Shared {
                 self.lock().placed.push((target, Some(place)));
             }
             Fate::Packed => {
-                let full = self.lock().packer.add(target, &encoded);
+                let full = self.lock().packer.add(target, &encoded, contained);
                 if let Some(pack) = full {
                     let placed = pack.write(&self.writer)?;
                     self.lock().placed.extend(placed);
@@ -229,7 +231,7 @@ impl Writing {
                 // The last `job` drops the data before its bytes stop counting as queued.
                 let work = move || {
                     let (meta, region, data) = &*job;
-                    of.place(target, encode::encode(meta, flat, region, data, &of.memory)?)
+                    of.place(target, encode::encode(meta, flat, region, data, &of.memory)?, meta)
                 };
                 let last = || left.fetch_sub(1, Ordering::AcqRel) == 1;
                 shared.job(&path, work, || if last() { bytes } else { 0 });

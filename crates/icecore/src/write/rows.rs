@@ -121,7 +121,7 @@ impl Rows {
             let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));
             return writing.spawn(&self.path, bytes, move |shared| {
                 let encoded = encode::chunk(&meta, &[0], &chunk, &region, &data, &shared.memory, MinMatch::Usual)?;
-                shared.place(target, encoded)
+                shared.place(target, encoded, &meta)
             });
         }
         let (shard, nth) = (self.shard(writing, start)?, start % self.unit / self.chunk);
@@ -179,7 +179,7 @@ impl Growing {
         let complete = assembly.take();
         drop(assembly);
         match complete.zip(self.meta.shard.as_ref()) {
-            Some((complete, shard)) => shared.place(self.target.clone(), complete.finish(shard)?),
+            Some((complete, shard)) => shared.place(self.target.clone(), complete.finish(shard)?, &self.meta),
             None => Ok(()),
         }
     }

@@ -1,1 +1,1 @@
-"""Files as sources read them: bytes by range, identity, archives, compressed streams."""
+"""Access to source files: byte ranges, identity, archives, compressed streams."""

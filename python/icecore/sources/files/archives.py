@@ -1,4 +1,4 @@
-"""Files inside files: zip members and files compressed by gzip, bzip2, xz or zstd."""
+"""Files inside files: zip members and files compressed with gzip, bzip2, xz or zstd."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from icecore.sources.files.zip_member import deflated
 from icecore.sources.files.zstd_stream import unzstd
 
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-#: a frame, or one to be skipped, with which pzstd begins
+#: magic of a zstd frame, and of the skippable frames that pzstd begins with
 _ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16)))
 _OPENERS: dict[tuple[bytes, ...], Callable[[str], Any]] = {
     (b"\x1f\x8b",): gunzip,
@@ -27,9 +27,9 @@ _OPENERS: dict[tuple[bytes, ...], Callable[[str], Any]] = {
     (b"\xfd7zXZ\x00",): unxz,
     _ZSTD: unzstd,
 }
-#: how files begin that hold one other file
+#: magic numbers of compressed single files
 SMALLER = tuple(start for starts in _OPENERS for start in starts)
-#: what a damaged archive raises while it is read
+#: exceptions raised while a damaged archive is read
 FAULTS = (
     OSError,
     EOFError,
@@ -43,7 +43,7 @@ FAULTS = (
 
 @dataclass(frozen=True)
 class Member:
-    """A file, plain or in an archive: its name without the suffix of its compression, and how to open it."""
+    """A file, plain or in an archive: its name without the compression suffix, and a function to open it."""
 
     name: str
     place: str
@@ -51,10 +51,10 @@ class Member:
 
 
 def members(path: str) -> list[Member]:
-    """The files that ``path`` holds: one, or those of a zip archive.
+    """Return the files in ``path``: one, or the members of a zip archive.
 
     Raises:
-        Error: ``corrupt`` for a damaged archive; ``unsupported`` for zstd without a library for it.
+        Error: ``corrupt`` for a damaged archive; ``unsupported`` if a library for zstd is missing.
     """
     with open(path, "rb") as file:
         start = file.read(8)
@@ -68,23 +68,23 @@ def members(path: str) -> list[Member]:
 
 
 def content(path: str, most: int = -1) -> bytes:
-    """The first ``most`` bytes (or all) of a file, or of the one file that it holds in a smaller form.
+    """Return the first ``most`` bytes (or all) of a file, decompressed if it is compressed.
 
     Raises:
-        Error: ``unsupported`` for zstd without a library for it; one of ``FAULTS`` for what is damaged.
+        Error: ``unsupported`` if a library for zstd is missing; one of ``FAULTS`` for damaged data.
     """
     with members(path)[0].open() as file:
         return file.read(most)
 
 
 def plain(path: str) -> IO[bytes]:
-    """A file as it is."""
+    """Open a file without decompression."""
     return open(path, "rb")
 
 
 def is_tar(start: bytes) -> bool:
-    """Whether bytes begin with the header of a tar archive, by its checksum."""
-    import tarfile  # which few files need
+    """Whether bytes begin with the header of a tar archive, checked by its checksum."""
+    import tarfile  # needed for few files
 
     try:
         tarfile.TarInfo.frombuf(start[:512], "latin-1", "replace")
@@ -108,7 +108,7 @@ def _zipped(path: str) -> list[Member]:
             f"{path} holds {twice} {counts[twice]} times",
             "unpack it, and keep the one that counts",
         )
-    # Programs of Windows that didn't heed the standard write folders its way.
+    # Some Windows programs write backslashes in names, against the standard.
     names = [name if "/" in name else name.replace("\\", "/") for name in (i.filename for i in infos)]
     return [
         Member(name, f"{path}:{name}", partial(_member, path, info))

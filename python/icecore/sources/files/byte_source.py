@@ -1,4 +1,4 @@
-"""Random access to the bytes of a local or remote source, for parsers that need no library."""
+"""Random access to the bytes of a local or remote file, for parsers without a library."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from icecore.sources.files.identity import Identity, identity, is_remote
 
 
 class ByteSource(Protocol):
-    """Bytes of one file: its ``identity`` when it was opened, and ``read_at``."""
+    """Bytes of one file: its ``identity`` at the time of opening, and ``read_at``."""
 
     identity: Identity
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes from ``offset``; fewer only where the file ends."""
+        """Return exactly ``length`` bytes from ``offset``; fewer only at the end of the file."""
 
     def close(self) -> None:
-        """Let go of the file or connection."""
+        """Close the file or connection."""
 
 
 class LocalBytes:
-    """A local file."""
+    """Bytes of a local file."""
 
     def __init__(self, path: str) -> None:
         self.identity = identity(path)
@@ -37,7 +37,7 @@ class LocalBytes:
             raise errors.make("io", f"can't open {path}: {error}") from error
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes from ``offset``; fewer only where the file ends."""
+        """Return exactly ``length`` bytes from ``offset``; fewer only at the end of the file."""
         length = max(min(length, self.identity.size - offset), 0)
         parts: list[bytes] = []
         while length > 0:
@@ -59,7 +59,7 @@ class LocalBytes:
 
 
 def open_bytes(source: str) -> ByteSource:
-    """The bytes of a path, an http(s) URL or an object."""
+    """Open a path, an http(s) URL or an object for random access."""
     if object_stores.is_object(source):
         return object_stores.ObjectBytes(object_stores.encoded(source))
     if is_remote(source):

@@ -1,5 +1,6 @@
-"""bzip2 and xz files as streams that tell damage wherever it is: Python's own readers take what is wrong
-behind the first of several streams for the end of the file.
+"""Streams of bzip2 and xz files that detect damage anywhere in the file.
+
+Python's own readers treat damage after the first of several streams as the end of the file.
 
 Source: the .xz file format 1.2.1, section 2 (streams, with padding of zeros, four at a time).
 """
@@ -13,19 +14,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import IO, Any, cast
 
-#: bytes of the file that are read at once
+#: bytes per read of the file
 _PIECE = 1 << 18
 
 
 def bunzip2(path: str) -> IO[bytes]:
-    """Open a file; what is read raises EOFError or OSError for damaged data and for other data."""
+    """Open a file; reading raises EOFError or OSError for damaged data and for trailing garbage."""
     return _opened(path, bz2.BZ2Decompressor, 0)
 
 
 def unxz(path: str) -> IO[bytes]:
-    """Open a file; what is read raises EOFError, OSError or LZMAError for damaged data and for other
-    data.
-    """
+    """Open a file; reading raises EOFError, OSError or LZMAError for damaged data and trailing garbage."""
     return _opened(path, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ), 4)
 
 
@@ -34,7 +33,7 @@ def _opened(path: str, make: Callable[[], Any], padding: int) -> IO[bytes]:
 
 
 class _Streams(io.RawIOBase):
-    """Streams that follow each other, with zeros in multiples of ``padding`` (0: none) behind each."""
+    """Consecutive streams, each followed by zeros in multiples of ``padding`` bytes (0: none)."""
 
     def __init__(self, file: IO[bytes], make: Callable[[], Any], padding: int) -> None:
         self._file, self._make, self._padding = file, make, padding
@@ -57,12 +56,12 @@ class _Streams(io.RawIOBase):
         return 0
 
     def _more(self) -> bool:
-        """Whether there are bytes that no decoder has yet."""
+        """Whether bytes are left that no decoder has consumed."""
         self._stored = self._stored or self._file.read(_PIECE)
         return bool(self._stored)
 
     def _next(self) -> bool:
-        """Begin the stream behind one that has ended; False where none follows."""
+        """Begin the next stream; return False if there is none."""
         self._stored, zeros = self._decoder.unused_data, 0
         while self._more():
             rest = self._stored.lstrip(b"\0") if self._padding else self._stored

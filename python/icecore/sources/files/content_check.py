@@ -1,4 +1,4 @@
-"""Checksum of a file's content, of all of it or of samples, to find the file again after it was copied."""
+"""Checksum of a file's content, complete or sampled, to recognize copies of the file."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from icecore.sources.files.identity import is_remote, local_path
 
 #: files up to this size are read completely
 _WHOLE = 1 << 20
-#: of a larger file so many blocks of this size are read, the first and the last of the file among them
+#: number and size (bytes) of the blocks that are read from larger files, including the first and the last
 _BLOCKS, _BLOCK = 16, 4096
 _THREADS = 8
 
 
 def is_checksum(etag: str | None) -> bool:
-    """Whether a recorded ETag is a checksum of this module, not one of a server."""
+    """Whether a recorded ETag is a checksum of this module rather than a server's ETag."""
     return etag is not None and etag.startswith(("crc32c:", "crc32c-samples:"))
 
 
 def is_whole(etag: str | None) -> bool:
-    """Whether a checksum is that of a whole file."""
+    """Whether a checksum covers the whole file."""
     return etag is not None and etag.startswith("crc32c:")
 
 
 def checksum(file: ByteSource) -> str:
     """Return ``crc32c:`` and the CRC-32C of a file's bytes in hexadecimal.
 
-    Of a file above 1 MiB it is ``crc32c-samples:`` and the CRC-32C of 16 blocks of 4 KiB at equal distances.
+    For files above 1 MiB it is ``crc32c-samples:`` and the CRC-32C of 16 evenly spaced blocks of 4 KiB.
     """
     from icecore import _icecore
 
@@ -50,10 +50,10 @@ def checksums(urls: Iterable[str]) -> dict[str, str]:
 
 
 def same_bytes(one: str, other: str) -> bool:
-    """Whether two files, as paths or URLs, have the same bytes.
+    """Whether two files (paths or URLs) have the same bytes.
 
     Raises:
-        Error: the errors of opening and reading them.
+        Error: the errors raised while they are opened and read.
     """
     a, b = open_bytes(one), open_bytes(other)
     try:

@@ -1,6 +1,6 @@
-"""A gzip file as a stream, inflated by the engine: what ``gzip`` gives, in a third of its time.
+"""Stream of a gzip file, decompressed by the engine in a third of the time of Python's ``gzip``.
 
-Source of the layout: RFC 1952; members follow each other, zeros may follow the last.
+Source of the layout: RFC 1952; members follow each other, zeros may follow the last one.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import IO, Any, cast
 
 from icecore import errors
 
-#: bytes of the file that are read at once
+#: bytes per read of the file
 _PIECE = 1 << 18
 _MAGIC = b"\x1f\x8b\x08"
-#: flags of a member's header: CRC of the header, extra field, name, comment
+#: flags of a member's header: header CRC, extra field, name, comment
 _CRC, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16
 _TRAILER = struct.Struct("<II")
 
 
 def gunzip(path: str) -> IO[bytes]:
-    """Open a file; what is read raises EOFError or BadGzipFile for damaged data."""
+    """Open a file; reading raises EOFError or BadGzipFile for damaged data."""
     return cast("IO[bytes]", io.BufferedReader(_Gunzip(open(path, "rb")), 1 << 16))
 
 
@@ -55,7 +55,7 @@ class _Gunzip(io.RawIOBase):
         return written
 
     def _more(self) -> bool:
-        """Whether there are bytes that were not inflated yet."""
+        """Whether bytes are left that were not decompressed yet."""
         if self._at == len(self._stored):
             self._stored, self._at = self._file.read(_PIECE), 0
         return bool(self._stored)
@@ -70,7 +70,7 @@ class _Gunzip(io.RawIOBase):
         return taken
 
     def _begin(self) -> bool:
-        """Read a member's header; False where none follows."""
+        """Read a member's header; return False if there is no further member."""
         from icecore import _icecore
 
         while self._more() and self._stored[self._at] == 0:

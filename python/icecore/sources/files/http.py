@@ -1,6 +1,4 @@
-"""Reading a file over http(s) by ranges, with a small block cache: enough to index it, not meant for its
-data.
-"""
+"""Read a file over http(s) by byte ranges, with a small block cache; used for indexing, not for bulk data."""
 
 from __future__ import annotations
 
@@ -22,17 +20,18 @@ _AHEAD = 32
 _TRIES = 3
 _REDIRECTS = 5
 _TIMEOUT = 30
-#: seconds; the engine's limit, too
+#: longest retry delay in seconds, as in the engine
 _LONGEST = 30
 
 
 class _Refused(Exception):
-    """What asking again can't mend."""
+    """Error that a retry can't fix."""
 
 
 class HttpBytes:
-    """Bytes of one URL, in blocks of 128 KiB that are kept (64 MiB of them); whoever reads on gets more at a
-    time, up to 4 MiB. Refuses a file that changes meanwhile.
+    """Bytes of one URL, cached in blocks of 128 KiB (64 MiB in total).
+
+    Sequential reads fetch increasing amounts, up to 4 MiB. A file that changes meanwhile is rejected.
     """
 
     def __init__(self, url: str, first: int = _BLOCK) -> None:
@@ -55,7 +54,7 @@ class HttpBytes:
             self._blocks[0] = start
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes from ``offset``; fewer only where the file ends."""
+        """Return exactly ``length`` bytes from ``offset``; fewer only at the end of the file."""
         end = min(offset + length, self.identity.size)
         if offset >= end:
             return b""
@@ -80,7 +79,7 @@ class HttpBytes:
                 self._blocks.move_to_end(i)
             return
         low, high = missing[0], missing[-1]
-        # Twice as much each time somebody reads on where the last request ended.
+        # Double the amount for each read that continues where the last request ended.
         self._ahead = min(self._ahead * 2, _AHEAD) if low == self._next else 1
         high = max(high, min(low + self._ahead - 1, (self.identity.size - 1) // _BLOCK))
         self._next = high + 1
@@ -104,7 +103,7 @@ class HttpBytes:
         for attempt in range(_TRIES):
             if attempt:
                 time.sleep(max(0.2 * 4**attempt, told))
-            # A redirect of some time ago need not hold any more: where it led may be signed for a minute.
+            # An old redirect may have expired: signed URLs can be valid for only a minute.
             is_old = self._where != self.url
             try:
                 response, body = self._request(wanted, length)
@@ -150,7 +149,7 @@ class HttpBytes:
                     raise _Refused(f"{response.status}, a redirect to {location!r}")
                 self._where = location
                 continue
-            # A server that ignores ranges would send everything: don't take more than was asked for.
+            # A server that ignores ranges would send the whole file: read no more than requested.
             body = response.read(length)
             if response.status != 206:
                 self.close()
@@ -160,14 +159,14 @@ class HttpBytes:
 
 
 def head(url: str) -> Identity:
-    """What a URL is now: size, modification time and etag from the headers of a small ranged request."""
+    """Return the current size, modification time and ETag of a URL, from a small range request."""
     source = HttpBytes(url, 1)
     source.close()
     return source.identity
 
 
 def _asked(after: str) -> float:
-    """Seconds that a server asks to be left alone: a number, or a date."""
+    """Return the delay in seconds from ``Retry-After``: a number, or a date."""
     if after.strip().isdecimal():
         return int(after)
     try:
@@ -177,7 +176,7 @@ def _asked(after: str) -> float:
 
 
 def _wrong_part(headers: Any, offset: int, length: int, got: int) -> str:
-    """How a part differs from what was asked for, or ""."""
+    """Return how a partial response differs from the request, or ""."""
     encoding = headers.get("Content-Encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):
         return f"it sends parts as {encoding}"
@@ -207,7 +206,7 @@ def _modified(headers: Any) -> int:
 
 def _etag(headers: Any) -> str | None:
     etag = headers.get("ETag")
-    # A weak etag can't be used to make a ranged request conditional.
+    # A weak ETag can't be used for conditional range requests.
     return None if etag is None or etag.startswith("W/") else str(etag)
 
 

@@ -1,4 +1,4 @@
-"""What a source file was when it was looked at: URL, size, modification time, etag."""
+"""Identity of a source file when it was indexed: URL, size, modification time, ETag."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from icecore.repository.address import legal
 from icecore.sources.files import object_stores
 from icecore.sources.files.stamp import Identity as Identity
 
-REMOTE = ("http://", "https://", *object_stores.SCHEMES)
+REMOTE = ("http://", "https://")
 
 
 def is_remote(source: str) -> bool:
     """Whether ``source`` is read over a network."""
-    return source.lower().startswith(REMOTE)
+    return source.lower().startswith(REMOTE) or object_stores.is_object(source)
 
 
 def file_url(path: str | os.PathLike[str]) -> str:
-    """The ``file://`` URL of a local path (made absolute, symbolic links kept, percent-encoded)."""
+    """Return the ``file://`` URL of a local path (made absolute, symbolic links kept, percent-encoded)."""
     return Path(os.path.abspath(path)).as_uri()
 
 
 def local_path(source: str) -> str:
-    """``file://`` URLs as paths, addresses on the web as they are asked for; everything else as it is."""
+    """Return the path of a ``file://`` URL, a valid URL for a remote source, other sources unchanged."""
     if object_stores.is_object(source):
         return object_stores.encoded(source)
     if is_remote(source):
@@ -37,17 +37,16 @@ def local_path(source: str) -> str:
 
 
 def identity(source: str | os.PathLike[str]) -> Identity:
-    """Size (bytes) and modification time (ns) of a file now.
+    """Return the current size (bytes) and modification time (ns) of a file.
 
     Raises:
-        Error: ``source-missing`` where it doesn't exist, ``permission`` or ``io`` where it can't be looked
-            at.
+        Error: ``source-missing`` if it doesn't exist, ``permission`` or ``io`` if it can't be accessed.
     """
     source = os.fspath(source)
     if object_stores.is_object(source):
         return object_stores.head(object_stores.encoded(source))
     if is_remote(source):
-        from icecore.sources.files.http import head  # takes longer to import than a small file to read
+        from icecore.sources.files.http import head  # slow to import
 
         return head(source)
     try:
@@ -64,7 +63,7 @@ def identity(source: str | os.PathLike[str]) -> Identity:
 
 
 def unchanged(source: str | os.PathLike[str], before: Identity) -> None:
-    """Raise ``source-changed`` unless the file is still what ``before`` says."""
+    """Raise ``source-changed`` unless the file still has the identity ``before``."""
     now = identity(source)
     if (now.size, now.mtime_ns, now.etag) != (before.size, before.mtime_ns, before.etag):
         raise errors.make(

@@ -1,4 +1,4 @@
-"""Source files that are open for reading data: local ones only for as long as somebody says so."""
+"""Cache of open source files; local files stay open only inside :func:`keep_open`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _keepers = 0
 
 
 def _begin_anew() -> None:
-    """In a forked process: another thread may have held the lock, and connections are its parent's."""
+    """Reset the state in a forked process: the lock may be held, and connections belong to the parent."""
     global _open, _lock
     _open, _lock = OrderedDict(), threading.Lock()
 
@@ -29,7 +29,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def keep_open() -> Iterator[None]:
-    """Keep local files open between reads inside this block, for whoever reads many regions of a file."""
+    """Keep local files open between reads inside this block, for callers that read many regions."""
     global _keepers
     with _lock:
         _keepers += 1
@@ -45,11 +45,10 @@ def keep_open() -> Iterator[None]:
 
 @contextmanager
 def shared(source: str, identity: Identity, opener: Callable[[str], Any]) -> Iterator[Any]:
-    """A file opened for reading data.
+    """Yield a file opened for reading data.
 
-    A local file is closed again at once unless :func:`keep_open` is in force: an open HDF5 file has a lock
-    that keeps its owner from opening it to write. Remote files stay open (the last 8): opening one takes
-    requests.
+    A local file is closed at once unless :func:`keep_open` is active: an open HDF5 file is locked, and its
+    owner could not open it for writing. The last 8 remote files stay open: opening one takes requests.
     """
     key = (source, identity)
     with _lock:
@@ -59,7 +58,7 @@ def shared(source: str, identity: Identity, opener: Callable[[str], Any]) -> Ite
         file = opener(source)
     if kept:
         with _lock:
-            # Dropped, not closed: another thread may be reading from it; it closes with the last reference.
+            # Dropped, not closed: another thread may be reading from it. The last reference closes it.
             _open[key] = file
             while len(_open) > _KEPT:
                 _open.popitem(last=False)

@@ -1,4 +1,4 @@
-"""First bytes of file formats of arrays."""
+"""Magic numbers of array file formats."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ HDF5 = b"\x89HDF\r\n\x1a\n"
 NETCDF3 = (b"CDF\x01", b"CDF\x02", b"CDF\x05")
 NPY = b"\x93NUMPY"
 ROOT = b"root\x00"
-#: another format than HDF5, though its files are called .hdf too
+#: HDF4, a different format from HDF5 whose files also have the suffix .hdf
 HDF4 = b"\x0e\x03\x13\x01"
 
 
 def arrays_in(start: bytes) -> str:
-    """What a file is that begins so, if it holds arrays; else ""."""
+    """Return the array format of a file that begins with ``start``, or ""."""
     if start.startswith(HDF5):
         return "HDF5 or netCDF-4"
     if start.startswith(NETCDF3):

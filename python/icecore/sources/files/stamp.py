@@ -1,4 +1,4 @@
-"""What a file was at one moment."""
+"""Identity of a file at one moment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Identity:
-    """A file at one moment. ``mtime_ns`` is -1 and ``etag`` None where the store doesn't say."""
+    """Identity of a file at one moment. ``mtime_ns`` is -1 and ``etag`` None if unknown."""
 
     url: str
     size: int
@@ -15,7 +15,7 @@ class Identity:
     etag: str | None = None
 
     def __str__(self) -> str:
-        """What tells one state of the file from another."""
+        """Return size, modification time and ETag as text."""
         said = [f"{self.size} bytes"]
         if self.mtime_ns >= 0:
             said.append(f"modified at {self.mtime_ns} ns")

@@ -7,7 +7,7 @@ import os
 
 
 def split(source: str) -> tuple[str, str]:
-    """The file (or pattern of files) and the tree of an address; the tree is empty where none is named."""
+    """Split an address into the file (or file pattern) and the tree; the tree is empty if none is named."""
     if os.path.exists(source):
         return source, ""
     file, colon, tree = source.rpartition(":")
@@ -18,7 +18,7 @@ def split(source: str) -> tuple[str, str]:
 
 
 def files(pattern: str) -> list[str]:
-    """The files of a pattern, sorted; the pattern itself if it is the name of a file."""
+    """Return the files that match a pattern, sorted; the pattern itself if it is the name of a file."""
     if os.path.exists(pattern) or not glob.has_magic(pattern):
         return [pattern]
     return sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))

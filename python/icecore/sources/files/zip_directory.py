@@ -1,6 +1,4 @@
-"""What a zip archive says about itself, looked at: its directory, the CRC-32 of its members, the Zarr store
-that it holds.
-"""
+"""Checks of a zip archive: its directory, the CRC-32 of its members, and the Zarr store in it."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ FAULTS = (
     NotImplementedError,
     RuntimeError,
 )
-#: of zip's methods, those that zipfile undoes; Windows makes others (Deflate64) of files above 2 GB
+#: compression methods that zipfile supports; Windows uses others (Deflate64) for files above 2 GB
 _METHODS = {
     zipfile.ZIP_STORED,
     zipfile.ZIP_DEFLATED,
@@ -31,23 +29,23 @@ _METHODS = {
     zipfile.ZIP_LZMA,
     getattr(zipfile, "ZIP_ZSTANDARD", zipfile.ZIP_STORED),
 }
-#: the names under which a Zarr store's metadata lie at its root
+#: names of a Zarr store's metadata at its root
 ZARR = ("zarr.json", ".zgroup", ".zarray")
 _BLOCK = 1 << 20
-#: of the record at the end, and where in it the number of members stands
+#: size of the end-of-directory record in bytes, and the bytes of its member count
 _END, _COUNT = 22, slice(10, 12)
 _ZIP64 = 0xFFFF
 
 
 class Archive(zipfile.ZipFile):
-    """An archive that is asked for the members of many folders, one after the other."""
+    """Zip archive with a sorted list of names, for listing many directories."""
 
     @cached_property
     def _sorted(self) -> list[str]:
         return sorted(self.namelist())
 
     def below(self, path: str) -> list[str]:
-        """The names below a folder, sorted; all of them for ``""``."""
+        """Return the names below a directory, sorted; all names for ``""``."""
         if not path:
             return self._sorted
         first = bisect_left(self._sorted, f"{path}/")
@@ -56,7 +54,7 @@ class Archive(zipfile.ZipFile):
 
 
 def check_methods(path: str, members: Iterable[zipfile.ZipInfo]) -> None:
-    """Look for members that no password or program here opens; they are not damaged.
+    """Reject members that are encrypted or use an unsupported compression method; they are not damaged.
 
     Raises:
         Error: ``unsupported``.
@@ -74,8 +72,9 @@ def check_methods(path: str, members: Iterable[zipfile.ZipInfo]) -> None:
 
 
 def check_directory(archive: zipfile.ZipFile) -> None:
-    """Compare the directory with the number of members and with the name that each bears itself: a chunk that
-    it lost or calls otherwise would count as missing.
+    """Check the directory against the number of members and the name in each member's local header.
+
+    A chunk that the directory lacks or names differently would be treated as missing.
 
     Raises:
         Exception: one of ``FAULTS``.
@@ -91,7 +90,7 @@ def check_directory(archive: zipfile.ZipFile) -> None:
 
 
 def check_member(archive: zipfile.ZipFile, name: str) -> None:
-    """Read a member from end to end, as its CRC-32 is of all its bytes.
+    """Read a member to its end, which verifies its CRC-32.
 
     Raises:
         Exception: one of ``FAULTS``.
@@ -102,8 +101,9 @@ def check_member(archive: zipfile.ZipFile, name: str) -> None:
 
 
 def zarr_folder(archive: zipfile.ZipFile) -> str | None:
-    """Where in an archive a Zarr store lies: ``""`` at its root, or the one folder at its root that is a
-    store, as programs make it that zip folders; None where there is none, or more than one.
+    """Return the directory of the Zarr store in an archive; None if there is none, or more than one.
+
+    It is ``""`` for the root, or the single top-level directory, as programs that zip directories write it.
     """
     names = archive.NameToInfo
     if any(name in names for name in ZARR):

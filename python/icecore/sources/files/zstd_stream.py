@@ -1,4 +1,4 @@
-"""Reading files that zstd made smaller, with Python's own module or its backport."""
+"""Streams of zstd files, with Python's own module or its backport."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from icecore import errors
 
 
 def unzstd(path: str) -> IO[bytes]:
-    """Open a file; what is read raises EOFError or OSError for damaged data.
+    """Open a file; reading raises EOFError or OSError for damaged data.
 
     Raises:
-        Error: ``unsupported`` without a library for it.
+        Error: ``unsupported`` if no zstd library is installed.
     """
     try:
         from compression import zstd  # type: ignore[import-not-found]  # Python 3.14
@@ -23,14 +23,14 @@ def unzstd(path: str) -> IO[bytes]:
             raise errors.make(
                 "unsupported", f"{path} is compressed with zstd", "pip install 'icecore[pds]', or unzstd it"
             ) from None
-    # As far back as any frame may look (`zstd --long=31`): memory is taken as far as it is filled.
+    # Accept the largest window (`zstd --long=31`); memory is only allocated as it is used.
     window = zstd.DecompressionParameter.window_log_max
     file = zstd.open(path, options={window: window.bounds()[1]})
     return cast("IO[bytes]", io.BufferedReader(_Frames(file, zstd.ZstdError)))
 
 
 class _Frames(io.RawIOBase):
-    """Its own error is of none of Python's families, and known only where the library is installed."""
+    """Stream that replaces zstd's own exception, whose class only exists if the library is installed."""
 
     def __init__(self, file: Any, fault: type[Exception]) -> None:
         self._file, self._fault = file, fault

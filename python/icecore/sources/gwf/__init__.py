@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from icecore import errors
+from icecore.display import text
 from icecore.sources.gwf.entry import array_entry
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
 from icecore.sources.gwf.timeline import Timeline, timelines
@@ -106,7 +107,7 @@ def _report(result: ArrayMap, place: str, files: Sequence[FrameFile], line: Time
         result.dropped.append(Note(place, "missing", f"missing in {missing} of {len(files)} files"))
     gaps = len(line.segments()) - 1
     if gaps:
-        result.dropped.append(Note(place, "gaps", f"{gaps} gaps"))
+        result.dropped.append(Note(place, "gaps", text.plural(gaps, "gap")))
     result.dropped += [Note(place, "overlap", note) for note in line.notes]
 
 

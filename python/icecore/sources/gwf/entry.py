@@ -1,4 +1,4 @@
-"""One timeline of a channel as an array whose chunks are the files' vectors."""
+"""One timeline of a channel as an array whose chunks are the vectors of frame files."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ CODECS = [{"name": "icecore.gwf_vect"}]
 
 
 def fill_of(dtype: np.dtype) -> Any:
-    """What gaps hold: NaN, or 0 of integers."""
+    """Return the value of gaps: NaN, or 0 for integers."""
     return dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan if dtype.kind == "f" else 0)
 
 
 @dataclass(frozen=True)
 class VectReader:
-    """Reads regions of a timeline from its files; can be pickled."""
+    """Reader for regions of a timeline; can be pickled."""
 
     line: Timeline
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The samples of ``region`` (one slice), gaps filled."""
+        """Return the samples of ``region`` (one slice), gaps filled."""
         from icecore import _icecore
 
         dtype = np.dtype(self.line.dtype)
@@ -63,7 +63,7 @@ def _stored(file: FrameFile, offset: int, length: int) -> np.ndarray:
 
 
 def array_entry(path: str, channel: str, line: Timeline, dim: str) -> ArrayEntry:
-    """The array at ``path`` of a channel's timeline; ``dim`` is the name of its time axis."""
+    """Return the array at ``path`` for a channel's timeline; ``dim`` is the name of its time axis."""
     dtype = np.dtype(line.dtype)
     chunks, numbers = line.chunks()
     return ArrayEntry(

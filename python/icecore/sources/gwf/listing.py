@@ -1,4 +1,4 @@
-"""Channels of frame files as rows for ``icecore ls``: each channel is looked up in one frame of a file."""
+"""List the channels of frame files for ``icecore ls``; only one frame per file is read."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class ChannelRow:
 
 
 def list_channels(path: str, find: str | None = None) -> tuple[FrameFile, list[ChannelRow]]:
-    """The channels of a frame file whose names match the shell pattern ``find``, by name.
+    """Return the channels of a frame file whose names match the shell pattern ``find``, sorted by name.
 
     Raises:
-        Error: ``format``, ``corrupt``, ``source-missing``; ``not-found`` where no channel matches.
+        Error: ``format``, ``corrupt``, ``source-missing``; ``not-found`` if no channel matches.
     """
     file = scan([path], frames=1)[0]
     if isinstance(file, errors.Error):

@@ -1,4 +1,4 @@
-"""Lists of frame files: LAL caches and Virgo's FFL."""
+"""Parse lists of frame files: LAL caches and Virgo's FFL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOCALHOST = "file://localhost"
 
 
 def listed_frames(path: str) -> list[str]:
-    """The files that a LAL cache (``H R 874000000 20 file://…``) or an FFL (``path GPS length 0 0``) names.
+    """Return the files in a LAL cache (``H R 874000000 20 file://…``) or an FFL (``path GPS length 0 0``).
 
     Raises:
         Error: ``format`` for a line of another form.

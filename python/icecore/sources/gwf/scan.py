@@ -1,4 +1,4 @@
-"""Index frame files on all cores: channels, and where their vectors lie."""
+"""Index frame files on all cores: channels and the locations of their vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from icecore import errors
 from icecore.sources.files.identity import Identity, identity
 
-#: files that are indexed between two reports of progress
+#: number of files indexed between two progress reports
 _BATCH = 64
 _EXACT = 1e-9
 
@@ -42,7 +42,7 @@ class Piece:
 
 @dataclass
 class FrameFile:
-    """What one file holds."""
+    """Index of one file."""
 
     path: str
     identity: Identity
@@ -56,7 +56,7 @@ class FrameFile:
 
 @lru_cache(1024)
 def exact_step(step: float) -> Fraction:
-    """Seconds between samples as a fraction: ``1/rate`` where the rate is a whole number."""
+    """Return the seconds between samples as a fraction: ``1/rate`` if the rate is an integer."""
     rate = 1 / step
     whole = round(rate)
     if whole and abs(rate - whole) < _EXACT * rate:
@@ -72,12 +72,12 @@ def scan(
     """Index files, in order.
 
     Args:
-        paths: of local files.
-        frames: frames of a file in which each channel is looked up; 0 takes all.
-        progress: called with (file, bytes of the files indexed, bytes of all).
+        paths: paths of local files.
+        frames: number of frames per file in which channels are searched; 0 means all.
+        progress: called with (file, bytes of the indexed files, bytes of all files).
 
     Returns:
-        For each file what it holds, or the error that its reading raised.
+        For each file its index, or the error that reading it raised.
     """
     found: list[FrameFile | errors.Error] = []
     sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths] if progress else []

@@ -1,4 +1,4 @@
-"""Pieces of one channel from many files → arrays on a uniform time axis."""
+"""Assemble pieces of one channel from many files into arrays on a uniform time axis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from icecore.sources.gwf.scan import FrameFile, Piece, exact_step
 
 _NS = 1_000_000_000
-#: one part of so many of a sample is the distance up to which rounding to nanoseconds is the reason
+#: rounding to nanoseconds may shift a sample by at most this fraction (1/100) of the sample distance
 _ROUNDED = 100
 
 
@@ -34,15 +34,15 @@ class Timeline:
 
     @property
     def stop(self) -> int:
-        """Samples of the whole array, gaps included."""
+        """Number of samples of the whole array, gaps included."""
         return self.pieces[-1].index + self.pieces[-1].piece.count if self.pieces else 0
 
     def time(self, index: int) -> int:
-        """GPS nanoseconds of a sample."""
+        """Return the GPS time of a sample in nanoseconds."""
         return self.t0 + round(index * self.step * _NS)
 
     def position(self, start: int) -> int | None:
-        """The index of the sample at ``start`` (ns); None between two samples."""
+        """Return the index of the sample at ``start`` (ns); None if it is between two samples."""
         unit = self.step.numerator * _NS  # in units of 1/denominator nanoseconds, because Fractions are slow
         index, beyond = divmod((start - self.t0) * self.step.denominator, unit)
         if 2 * beyond > unit:
@@ -51,7 +51,7 @@ class Timeline:
         return index if near else None
 
     def segments(self) -> list[list[int]]:
-        """The spans [start, stop] in GPS nanoseconds that have samples."""
+        """Return the spans [start, stop] in GPS nanoseconds that have samples."""
         runs: list[list[int]] = []
         for placed in self.pieces:
             low, high = placed.index, placed.index + placed.piece.count
@@ -62,8 +62,9 @@ class Timeline:
         return [[self.time(low), self.time(high)] for low, high in runs]
 
     def chunks(self) -> tuple[tuple[int, ...] | list[list[int]], list[int]]:
-        """The chunk grid, and the chunk of each piece: regular where all pieces fit one, else with a chunk
-        for each gap.
+        """Return the chunk grid and the chunk number of each piece.
+
+        The grid is regular if all pieces fit one, otherwise it has a chunk for each gap.
         """
         length = self.pieces[0].piece.count
         if all(p.piece.count == length and p.index % length == 0 for p in self.pieces):
@@ -81,8 +82,10 @@ class Timeline:
 
 
 def timelines(pieces: Sequence[tuple[FrameFile, Piece]]) -> list[Timeline]:
-    """Lines of one channel, by start. A piece of another dtype or step, or one that falls between the samples
-    of its line, begins a new line; of pieces that overlap the first is kept.
+    """Return the timelines of one channel, ordered by start.
+
+    A piece with another dtype or step, or with samples between those of its line, begins a new line. If
+    pieces overlap, the first one is kept.
     """
     lines: list[Timeline] = []
     for file, piece in sorted(pieces, key=lambda item: item[1].start):
@@ -99,7 +102,7 @@ def timelines(pieces: Sequence[tuple[FrameFile, Piece]]) -> list[Timeline]:
 
 
 def _place(lines: list[Timeline], piece: Piece) -> tuple[Timeline, int]:
-    """The line that a piece belongs to, a new one where none fits, and the index of its first sample."""
+    """Return the line that a piece belongs to (a new one if none fits), and the index of its first sample."""
     step = exact_step(piece.step)
     for line in reversed(lines):
         if line.dtype == piece.dtype and line.step == step:

@@ -1,7 +1,7 @@
 """HDF5 and netCDF-4 files, linked in place.
 
-``file`` opens, ``walk`` meets every object once, ``dimensions`` names axes, ``dataset`` turns each dataset
-into an array; ``types``, ``filters``, ``chunks`` and ``attributes`` know one part of the format each;
+``file`` opens, ``walk`` visits every object once, ``dimensions`` names axes, ``dataset`` converts each
+dataset to an array; ``types``, ``filters``, ``chunks`` and ``attributes`` each handle one part of the format;
 ``read`` copies.
 """
 
@@ -32,13 +32,13 @@ from icecore.sources.mapping.array_map import ArrayMap, Note
 
 
 def open(source: str) -> ArrayMap:
-    """Index an HDF5 file (path or http(s) URL): no data are read, only where they lie.
+    """Index an HDF5 file (path or http(s) URL): chunk locations are read, data are not.
 
-    Objects that the HDF5 library can't read are in the map's ``failed``, the others in the map.
+    Errors for objects that the HDF5 library can't read are in the map's ``failed``.
 
     Raises:
-        Error: ``source-missing``, ``permission``; ``corrupt`` where the HDF5 library can't open it;
-            ``source-changed`` where somebody wrote to it meanwhile.
+        Error: ``source-missing``, ``permission``; ``corrupt`` if the HDF5 library can't open it;
+            ``source-changed`` if it was written to meanwhile.
     """
     before = identity(source)
     file = open_file(source)
@@ -84,7 +84,7 @@ def _assemble(source: str, walk: Walk) -> ArrayMap:
 def _add(
     result: ArrayMap, raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None
 ) -> None:
-    """Take a dataset in, or note why it was left out."""
+    """Add a dataset, or a note on why it is left out."""
     try:
         if absent := missing(raw.dsid, raw.source):
             raise errors.make("unsupported", f"its data lie in {absent}, which is missing")
@@ -101,7 +101,7 @@ def _add(
 
 
 def _inner(raw: RawDataset, known: dict[str, int]) -> tuple[str, ...]:
-    """Names for the axes of elements that are arrays: of another length in another group, another name."""
+    """Return names for the axes of array elements; equal names mean equal lengths."""
     names = []
     for axis, length in enumerate(raw.plan.inner):
         name = f"{raw.path.rsplit('/', 1)[1]}_inner_{axis}"

@@ -13,7 +13,7 @@ from icecore.repository.json_attributes import text
 from icecore.repository.nodes import OURS
 from icecore.sources.hdf5.types import memory_type, wider
 
-#: netCDF-4's and the dimension scale interface's bookkeeping; never shown by netCDF libraries.
+#: internal attributes of netCDF-4 and of dimension scales, which netCDF libraries hide
 HIDDEN = {
     "REFERENCE_LIST",
     "DIMENSION_LIST",
@@ -27,19 +27,19 @@ _MAX_BYTES = 64 << 20
 
 
 class References:
-    """Object references as paths; the library searches the whole file for a name: so once an object."""
+    """Paths of object references, cached per object: the library searches the whole file for a name."""
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, int], str] = {}
 
     def path(self, reference: Any, fid: Any) -> str:
-        """The path of what a reference points at; "" where it points at nothing."""
+        """Return the path of the object that a reference points to; "" if there is none."""
         if not reference:
             return ""
         try:
             info = h5o.get_info(h5r.dereference(reference, fid))
         except (KeyError, ValueError, RuntimeError, OSError, TypeError):
-            return ""  # its object is gone: deleted, or cut out of a larger file
+            return ""  # the object was deleted
         key = (info.fileno, info.addr)
         if key not in self.names:
             self.names[key] = text(h5r.get_name(reference, fid) or b"")
@@ -47,8 +47,9 @@ class References:
 
 
 def read_attributes(oid: Any, fid: Any, references: References) -> tuple[dict[str, Any], dict[str, str]]:
-    """All attributes of an object: name → str, NumPy scalar or array, list or dict; and name → why it was
-    left out.
+    """Return all attributes of an object, and the reasons for those left out.
+
+    The values are str, NumPy scalar or array, list or dict, by name.
     """
     names: list[bytes] = []
     h5a.iterate(oid, names.append)
@@ -97,7 +98,7 @@ def _single(value: Any) -> Any:
 
 
 def _plain(value: Any, name_of: Callable[[Any], str]) -> Any:
-    """NumPy data with text and references made readable."""
+    """Return NumPy data with strings decoded and references converted to paths."""
     if isinstance(value, np.ndarray):
         if value.dtype.names is not None or value.dtype.kind in "SO":
             if value.ndim == 0:

@@ -1,10 +1,10 @@
-"""Chunk positions that the HDF5 library reports wrongly, put right.
+"""Correct chunk positions that the HDF5 library reports wrongly.
 
-Files of the newer format index a dataset with one unlimited axis by an extensible array, in which that axis
-comes first. Where it isn't the first of the dataset, the library (seen in 2.0) counts chunks in the array's
-order but names them as if it were the dataset's: every chunk has position 0 along the axes before the
-unlimited one, however many there are. Reading is not affected, so a chunk's true position is the one of
-the two that the library can read.
+In the newer file format, a dataset with one unlimited axis is indexed by an extensible array, in which that
+axis comes first. If it is not the first axis of the dataset, the library (seen in 2.0) counts chunks in the
+order of the array but converts the numbers in the order of the dataset: every chunk gets position 0 along the
+axes before the unlimited one. Reading is not affected, so the true position is the one of the two that the
+library can read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from h5py import h5s
 
 
 def positions(dsid: Any, starts: np.ndarray, chunk: tuple[int, ...]) -> np.ndarray:
-    """The true first elements of chunks, of shape (chunks, axes); ``starts`` are the reported ones."""
+    """Return the true first elements of chunks, shape (chunks, axes); ``starts`` are the reported ones."""
     limits = dsid.get_space().get_simple_extent_dims(True)
     free = [axis for axis, limit in enumerate(limits) if limit is None or limit == h5s.UNLIMITED]
     if len(free) != 1 or free[0] == 0 or starts[:, : free[0]].any():
@@ -26,7 +26,7 @@ def positions(dsid: Any, starts: np.ndarray, chunk: tuple[int, ...]) -> np.ndarr
     ]
     lengths = np.array(chunk, "i8")
     corrected = _corrected(starts // lengths, others, free[0]) * lengths
-    # The first chunk that only one of the two has decides. Both ascend: if there is none, they are the same.
+    # Both lists ascend; the first chunk that only one of them contains decides which is right.
     for row in np.flatnonzero((corrected != starts).any(axis=1)):
         if not _exists(dsid, starts[row]):
             return corrected
@@ -36,7 +36,7 @@ def positions(dsid: Any, starts: np.ndarray, chunk: tuple[int, ...]) -> np.ndarr
 
 
 def _corrected(reported: np.ndarray, others: list[int], free: int) -> np.ndarray:
-    """Chunk numbers per axis from reported ones; ``others`` are the counts along all axes but ``free``."""
+    """Return chunk numbers per axis from reported ones; ``others`` are the counts along all other axes."""
     number = reported[:, free].astype("i8")
     for axis in range(free + 1, reported.shape[1]):
         number = number * others[axis - 1] + reported[:, axis]

@@ -1,4 +1,4 @@
-"""Where the chunks of an HDF5 dataset lie: flat index, offset, length, and which of them can't be linked."""
+"""Locations of the chunks of an HDF5 dataset: flat index, offset, length, and whether each can be linked."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def chunked(
 ) -> Located:
     """The chunks of a chunked dataset.
 
-    ``shape`` is the array's, ``stored`` the dataset's (shorter where netCDF fills up to an unlimited
-    dimension), ``raw`` the bytes of a decoded chunk, ``plain`` whether there are no filters.
+    ``shape`` is that of the array, ``stored`` that of the dataset (shorter if netCDF extends it to an
+    unlimited dimension), ``raw`` the size in bytes of a decoded chunk, ``plain`` whether there are no
+    filters.
     """
     infos: list[Any] = []
     dsid.chunk_iter(infos.append)
@@ -39,8 +40,9 @@ def chunked(
 
 @cache
 def _forgets_user_blocks() -> bool:
-    """Whether this HDF5 library counts a chunk's offset from the end of the user block, as 1.14.2 does and
-    1.14.4 doesn't: then one is inside of it.
+    """Whether this HDF5 library omits the user block from chunk offsets (1.14.2 does, 1.14.4 doesn't).
+
+    A test file shows it: the offset is then inside the user block.
     """
     block = 1 << 20
     with h5py.File("none", "w", driver="core", backing_store=False, userblock_size=block) as file:
@@ -57,8 +59,9 @@ def select(
     plain: bool,
     table: tuple[Any, ...],
 ) -> Located:
-    """Sort out a chunk index: ``table`` is starts (a row a chunk, in elements), filter masks, offsets, byte
-    lengths.
+    """Convert a chunk index: ``table`` is (starts, filter masks, offsets, lengths in bytes).
+
+    Starts have one row per chunk, in elements.
     """
     starts, masks, offsets, lengths = table
     index = np.asarray(starts, "u8").reshape(len(masks), len(chunk)) // np.array(chunk, "u8")
@@ -76,17 +79,17 @@ def select(
 
 
 def _copied(masks: Any, lengths: Any, edge: Any, raw: int, plain: bool, longer: bool) -> Any:
-    """Which chunks can't be linked; of one chunk, or of arrays of them."""
-    # Newer files may leave the filters out of partial edge chunks without saying so in the mask.
+    """Return which chunks can't be linked; works for one chunk and for arrays of chunks."""
+    # Newer files may store partial edge chunks without filters, and the mask does not say so.
     copied = lengths != raw if plain else (masks != 0) | (edge & (lengths == raw))
-    # What such a chunk holds beyond the dataset's end becomes visible: only the library knows it.
+    # Elements of such a chunk beyond the dataset's end would become visible; only the library hides them.
     return copied | edge if longer else copied
 
 
 def _single(
     shape: tuple[int, ...], stored: tuple[int, ...], chunk: tuple[int, ...], raw: int, plain: bool, info: Any
 ) -> Located:
-    """A dataset of one chunk, as files of thousands of small ones have them: without a table."""
+    """Return the location of a dataset of one chunk without a table; files may have thousands of them."""
     _, mask, offset, length = info
     if offset == int(_UNDEFINED) or not length:
         return nothing(chunk)

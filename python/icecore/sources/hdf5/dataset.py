@@ -1,6 +1,4 @@
-"""One HDF5 dataset → one array of the map: linked where its bytes allow it, else to be copied, with the
-reason.
-"""
+"""Convert one HDF5 dataset to an array: linked if its bytes allow it, otherwise copied, with the reason."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ from icecore.sources.mapping.netcdf_fill import default_fill
 from icecore.sources.mapping.stored_chunks import Held
 
 _SMALL_TEXT = 16 << 20
-#: bytes up to which a copy looks at every chunk, there or not
+#: size (bytes) up to which a copy reads every chunk, stored or not
 _LARGE = 256 << 20
 
 
 @dataclass
 class RawDataset:
-    """A dataset as it was met: its handles, shape and attributes, before dimensions have names."""
+    """A dataset during the walk: its handles, shape and attributes, before dimensions have names."""
 
     path: str
     real_path: str | bytes
@@ -50,7 +48,17 @@ class RawDataset:
 def build(
     raw: RawDataset, dims: tuple[str | None, ...], extended: tuple[int, ...] | None, notes: list[Note]
 ) -> ArrayEntry:
-    """The array entry of a dataset whose type can be read."""
+    """Describe a dataset whose type can be read: linked where its chunks decode exactly, otherwise copied.
+
+    Args:
+        raw: the dataset.
+        dims: names of its axes.
+        extended: its shape with unlimited axes extended to the length in other variables, or None.
+        notes: receives a note for each attribute that can't be kept.
+
+    Raises:
+        Error: ``corrupt`` for an impossible shape.
+    """
     plan = raw.plan
     plist = raw.dsid.get_create_plist()
     stored = raw.shape if raw.shape is not None else (0,)
@@ -64,27 +72,7 @@ def build(
     fill, unsaid = _fill_value(plist, plan, raw.dsid.get_type())
     if extended is not None and fill is None and not unsaid:
         fill, unsaid = _fill_beyond(plist, plan)
-    attrs, types = array_attributes(raw, notes)
-    reader = DatasetReader(
-        raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
-    )
-    entry = ArrayEntry(
-        path=raw.path,
-        shape=shape,
-        dims=dims,
-        data_type=data_type(plan.dtype),
-        dtype=plan.dtype,
-        chunks=_source_chunks(plist, shape, plan),
-        codecs=copy_codecs(plan.dtype),
-        fill_value=fill_json(fill, plan.dtype),
-        attrs=attrs,
-        read=reader,
-        unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
-        attr_types=types,
-        enum=[name for name in plan.attrs if name not in raw.attrs],
-        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how in ("struct", "words") else {},
-        text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
-    )
+    entry = _copied(raw, dims, shape, fill, notes)
     why = _unlinkable(raw, plist, shape) or unsaid
     located = None
     if not why:
@@ -105,8 +93,41 @@ def build(
     return entry
 
 
+def _copied(
+    raw: RawDataset,
+    dims: tuple[str | None, ...],
+    shape: tuple[int, ...],
+    fill: Any,
+    notes: list[Note],
+) -> ArrayEntry:
+    """Return an entry without links: its values are read by h5py."""
+    plan, plist = raw.plan, raw.dsid.get_create_plist()
+    stored = raw.shape if raw.shape is not None else (0,)
+    attrs, types = array_attributes(raw, notes)
+    reader = DatasetReader(
+        raw.source, raw.identity, raw.real_path, shape, stored, plan.dtype, plan.how, len(plan.inner), fill
+    )
+    return ArrayEntry(
+        path=raw.path,
+        shape=shape,
+        dims=dims,
+        data_type=data_type(plan.dtype),
+        dtype=plan.dtype,
+        chunks=_source_chunks(plist, shape, plan),
+        codecs=copy_codecs(plan.dtype),
+        fill_value=fill_json(fill, plan.dtype),
+        attrs=attrs,
+        read=reader,
+        unlimited=tuple(axis for axis, n in enumerate(raw.maximum) if n is None),
+        attr_types=types,
+        enum=[name for name in plan.attrs if name not in raw.attrs],
+        subarrays=subarrays(raw.dsid.get_type().dtype) if plan.how in ("struct", "words") else {},
+        text_fill=text_fill(raw.attrs.get("_FillValue"), plan.dtype),
+    )
+
+
 def _measured(raw: RawDataset) -> np.dtype:
-    """The record type of a dataset whose records have texts of any length."""
+    """Return the record type of a dataset whose records contain variable-length strings."""
     dataset, shape = Dataset(raw.dsid), raw.shape if raw.shape is not None else (0,)
     reader = DatasetReader(
         raw.source, raw.identity, raw.real_path, shape, shape, raw.plan.dtype, raw.plan.how, 0
@@ -117,7 +138,7 @@ def _measured(raw: RawDataset) -> np.dtype:
 
 
 def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A dataset's attributes as JSON, without bookkeeping, and the dtypes that JSON would widen."""
+    """Return a dataset's attributes as JSON without internal ones, and the dtypes that JSON would widen."""
     scale = raw.attrs.get("CLASS") == "DIMENSION_SCALE"
     attrs: dict[str, Any] = {}
     types: dict[str, str] = {}
@@ -144,7 +165,7 @@ def array_attributes(raw: RawDataset, notes: list[Note]) -> tuple[dict[str, Any]
 
 
 def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
-    """The HDF5 fill value as an element of the plan's dtype (None: zero), and "" or why Zarr can't say it."""
+    """Return the HDF5 fill value in the plan's dtype (None: zero), and why Zarr can't represent it, or ""."""
     if plan.how in ("reference", "words") or plist.fill_value_defined() != h5d.FILL_VALUE_USER_DEFINED:
         return None, ""
     if plan.inner:
@@ -158,7 +179,7 @@ def _fill_value(plist: Any, plan: TypePlan, tid: Any) -> tuple[Any, str]:
 
 
 def _fill_beyond(plist: Any, plan: TypePlan) -> tuple[Any, str]:
-    """What netCDF shows beyond the end of a dataset without a fill value, and "" or why Zarr can't say it."""
+    """Return netCDF's fill value beyond the end of a dataset, and why Zarr can't represent it, or ""."""
     fill = default_fill(plan.dtype) if plan.how == "plain" else None
     if fill is None or plist.get_fill_time() == h5d.FILL_TIME_NEVER:
         return fill, ""
@@ -166,7 +187,7 @@ def _fill_beyond(plist: Any, plan: TypePlan) -> tuple[Any, str]:
 
 
 def _held(plist: Any, raw: RawDataset, shape: tuple[int, ...]) -> Held | None:
-    """The chunks that the file has of a dataset that can't be linked."""
+    """Return the stored chunks of a dataset that can't be linked."""
     if plist.get_layout() != h5d.CHUNKED or not raw.shape:
         return None
     chunk = tuple(int(n) for n in plist.get_chunk())
@@ -181,7 +202,7 @@ def _source_chunks(plist: Any, shape: tuple[int, ...], plan: TypePlan) -> tuple[
 
 
 def _unlinkable(raw: RawDataset, plist: Any, shape: tuple[int, ...]) -> str:
-    """Why nothing of the dataset can be linked, or ""."""
+    """Return why nothing of the dataset can be linked, or ""."""
     plan = raw.plan
     if raw.shape is None:
         return "no data at all (a null dataspace), kept as an empty array"
@@ -207,7 +228,7 @@ def _locate(
     itemsize = raw.plan.dtype.itemsize
     inner = raw.plan.inner
     if plist.get_layout() != h5d.CHUNKED:
-        # Behind a user block the library adds its length to the mark for "nowhere".
+        # With a user block, the library adds its length to the marker for an undefined address.
         written = raw.dsid.get_space_status() != h5d.SPACE_STATUS_NOT_ALLOCATED
         offset = raw.dsid.get_offset() if written else None
         available = max(raw.identity.size - (offset or 0), 0)
@@ -227,7 +248,7 @@ def _locate(
 
 
 def _check_filters(raw: RawDataset, plist: Any) -> None:
-    """What is to be copied has to be decoded by the HDF5 library."""
+    """Raise if the HDF5 library can't decode a dataset that must be copied."""
     if plist.get_layout() != h5d.CHUNKED or not raw.dsid.get_num_chunks():
         return
     if unknown := unknown_filter(filters_of(plist)):

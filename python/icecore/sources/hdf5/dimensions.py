@@ -1,9 +1,9 @@
 """Dimension names by netCDF-4's rules, for any HDF5 file.
 
-A dimension scale names the axes that it is attached to; a one-dimensional scale names its own; every other
-axis gets a name ``phony_dim_N`` that equal lengths within a group share. Numbers count up in the order in
-which groups are met (a group before its children), after the labelled dimensions met so far: the names that
-h5netcdf gives, which counts as many beside a scale that is unlimited as if it weren't there.
+A dimension scale names the axes that it is attached to; a one-dimensional scale names its own axis. Every
+other axis gets a name ``phony_dim_N``, which equal lengths within a group share. Numbers count up in the
+order in which groups are visited (a group before its children), after the labelled dimensions visited so
+far. These are the names of h5netcdf, which does not count the axes beside an unlimited scale.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOT_A_VARIABLE = "This is a netCDF dimension but not a netCDF variable"
 
 @dataclass
 class Labels:
-    """What a dataset says about its dimensions: a scale's own marks, and per axis the path of the attached
+    """Dimension attributes of a dataset: its own scale properties, and per axis the path of the attached
     scale.
     """
 
@@ -36,7 +36,7 @@ class Labels:
 
 
 def name_dimensions(groups: list[str], datasets: dict[str, list[Labels]]) -> dict[str, tuple[str, ...]]:
-    """Dataset path → dimension names. ``groups`` in the order met; ``datasets`` by group path, in order."""
+    """Return dataset path → dimension names; ``groups`` and ``datasets`` (by group) are in visiting order."""
     ids: dict[int, str] = {}
     labelled = 0
     phony = 0
@@ -93,8 +93,8 @@ def _names(item: Labels, known: list[tuple[str, int]], ids: dict[int, str]) -> t
 
 
 def extended_shapes(datasets: list[Labels]) -> dict[str, tuple[int, ...]]:
-    """Path → shape, for datasets that are shorter than the unlimited dimension they hang on: netCDF fills the
-    rest.
+    """Return path → shape for datasets that are shorter than their unlimited dimension (netCDF fills
+    them).
     """
     ids: dict[int, str] = {}
     for item in datasets:
@@ -120,12 +120,14 @@ def extended_shapes(datasets: list[Labels]) -> dict[str, tuple[int, ...]]:
 
 
 def _names_an_axis(item: Labels) -> bool:
-    """Whether a scale is a dimension's: one-dimensional, or a netCDF variable over that and others."""
+    """Whether a scale belongs to a dimension: it is 1-D, or a netCDF variable over that and other
+    dimensions.
+    """
     return item.is_scale and (len(item.shape) == 1 or item.coordinates is not None)
 
 
 def _axes(item: Labels, ids: dict[int, str]) -> list[str | None]:
-    """Per axis the path of its scale; a dimension's own variable has no list of them."""
+    """Return the path of the scale for each axis; a dimension's own variable has no list of scales."""
     if any(item.scales) or not _names_an_axis(item):
         return item.scales
     others = [ids.get(i) for i in item.coordinates or ()][1:]
@@ -133,9 +135,7 @@ def _axes(item: Labels, ids: dict[int, str]) -> list[str | None]:
 
 
 def scale_paths(value: Any, rank: int, name_of: Any) -> list[str | None]:
-    """``DIMENSION_LIST`` → per axis the path of the last scale attached, or None (also where the scale is
-    gone).
-    """
+    """Return the path of the last attached scale for each axis from ``DIMENSION_LIST``, or None."""
     if value is None or len(value) != rank:
         return [None] * rank
     return [(name_of(references[-1]) or None) if len(references) else None for references in value]

@@ -1,4 +1,4 @@
-"""Files that a dataset's elements lie in instead of its own: which of them are missing."""
+"""Find missing external files and sources of virtual datasets."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from icecore.sources.hdf5.file import guard, open_file
 
 
 def missing(dsid: Any, source: str, above: tuple[Any, ...] = ()) -> str:
-    """The first external file, or source of a virtual dataset, that is not there; "" where there is none. The
-    library says nothing of the one but that it can't read, and shows the fill value for the other.
+    """Return the first missing external file or source of a virtual dataset; "" if none is missing.
+
+    The library only reports a read failure for external files, and returns the fill value for virtual
+    sources.
 
     Args:
         dsid: the dataset.
-        source: the file that it is in.
-        above: the virtual datasets that it is a source of.
+        source: the file that contains it.
+        above: the virtual datasets that use it as a source.
 
     Raises:
-        Error: ``unsupported`` for a virtual dataset that is its own source, on which the library crashes.
+        Error: ``unsupported`` for a virtual dataset that is its own source, which crashes the library.
     """
     plist = dsid.get_create_plist()
     folder = "" if is_remote(source) else os.path.dirname(os.path.abspath(source))
@@ -35,7 +37,7 @@ def missing(dsid: Any, source: str, above: tuple[Any, ...] = ()) -> str:
             raise errors.make("unsupported", "a virtual dataset that is a source of itself")
         count = range(plist.get_virtual_count())
         pairs = dict.fromkeys((plist.get_virtual_filename(i), plist.get_virtual_dsetname(i)) for i in count)
-        # A pattern represents as many files or datasets as there are.
+        # A pattern matches any number of files or datasets.
         named = (pair for pair in pairs if not any("%b" in part for part in pair))
         absent = (_absent(dsid, source, folder, *pair, (*above, own)) for pair in named)
         return next(filter(None, absent), "")
@@ -48,7 +50,7 @@ def missing(dsid: Any, source: str, above: tuple[Any, ...] = ()) -> str:
 
 
 def _absent(dsid: Any, source: str, folder: str, name: str, inside: str, above: tuple[Any, ...]) -> str:
-    """What is missing of one source of a virtual dataset: its file, the dataset in it, or what that needs."""
+    """Return the missing part of one source of a virtual dataset: its file, its dataset, or their sources."""
     place = source if name == "." else _found(name, source, folder)
     if not place:
         return name
@@ -63,7 +65,7 @@ def _absent(dsid: Any, source: str, folder: str, name: str, inside: str, above: 
 
 
 def _link(file: File, inside: str) -> str:
-    """The file that an external link names; "" for none."""
+    """Return the file that an external link names; "" for other links."""
     try:
         link = file.get(inside, getlink=True)
     except KeyError:
@@ -72,7 +74,7 @@ def _link(file: File, inside: str) -> str:
 
 
 def _found(name: str, source: str, folder: str) -> str:
-    """Which of the places that the library looks in has the source of a virtual dataset; "" for none."""
+    """Return the path of a virtual dataset's source among the places the library searches; "" if missing."""
     prefixes = os.environ.get("HDF5_VDS_PREFIX", "").replace("${ORIGIN}", folder).split(":")
     folders = [*prefixes, folder, os.path.dirname(os.path.realpath(source)), ""]
     names = [name, os.path.basename(name)] if os.path.isabs(name) else [name]

@@ -1,4 +1,4 @@
-"""Opening HDF5 files: local paths and http(s) URLs, read only, errors of the library turned into ours."""
+"""Open HDF5 files (local paths and http(s) URLs) read-only, and convert the library's errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icecore import errors
 from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.files.identity import is_remote
 
-#: What h5py raises when the bytes of a file don't make sense.
+#: exceptions that h5py raises for damaged files
 FAULTS = (
     OSError,
     RuntimeError,
@@ -28,18 +28,20 @@ FAULTS = (
 )
 
 ALL_LOST = "compare the file with its original: nothing in it can be found without what is damaged"
-#: how the first of several files says which driver wrote them, and where
+#: signatures in the first file of a multi-file driver, and the drivers' names
 _DRIVERS = {b"NCSAfami": "family", b"NCSAmult": "split"}
 _START = 4 << 10
-# The library keeps a table of chunks for each open dataset, 64 KiB since HDF5 2.0; 521 entries are 4 KiB, and
-# as many as it had before. A region is read once, so chunks are hardly found there again.
+# Since HDF5 2.0 the library's chunk table takes 64 KiB per open dataset; 521 entries take 4 KiB, as before.
+# A region is read once, so the cache is hardly used.
 _TABLE = {"rdcc_nslots": 521}
 _CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
 
 
 @contextmanager
 def guard(source: str, what: str = "", hint: str = "compare the file with its original") -> Iterator[None]:
-    """Turn whatever h5py raises inside into ``error[corrupt]`` that names the file and the object."""
+    """Convert any h5py exception inside the block to ``error[corrupt]`` that names the file and the
+    object.
+    """
     try:
         yield
     except errors.Error:
@@ -57,7 +59,7 @@ def guard(source: str, what: str = "", hint: str = "compare the file with its or
 
 
 def _explained(source: str, said: str) -> errors.Error:
-    """Why a file can't be opened, where the library's words mislead."""
+    """Return an error for a file that can't be opened, if the library's message is misleading."""
     with open(source, "rb") as file:
         start = file.read(_START)
     for mark, driver in _DRIVERS.items():
@@ -73,7 +75,7 @@ def _explained(source: str, said: str) -> errors.Error:
 
 
 def open_file(source: str) -> Any:
-    """An ``h5py.File``, read only."""
+    """Return an ``h5py.File``, opened read-only."""
     import h5py
 
     with guard(source):
@@ -84,7 +86,7 @@ def open_file(source: str) -> Any:
         try:
             return h5py.File(source, "r", **_TABLE)
         except OSError as error:
-            if "already open for write" in str(error):  # in SWMR mode the lock is free, a mark is set
+            if "already open for write" in str(error):  # in SWMR mode no lock is held, only a flag is set
                 raise errors.make(
                     "io",
                     f"{source} is open for writing elsewhere, or its writer ended without closing it",
@@ -96,5 +98,5 @@ def open_file(source: str) -> Any:
                 raise errors.make(
                     "io", f"{source} is open for writing elsewhere", "try again when its writer has closed it"
                 ) from error
-            # Some network file systems can't lock at all; archives don't need it.
+            # Some network file systems don't support locks; archives don't need them.
             return h5py.File(source, "r", locking=False, **_TABLE)

@@ -1,4 +1,4 @@
-"""HDF5 filter pipelines as Zarr v3 codec lists."""
+"""Convert HDF5 filter pipelines to Zarr v3 codec lists."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ _NAMES = {4: "szip", 5: "n-bit", 6: "scale-offset"}
 
 
 def codecs_of(filters: list[tuple[int, tuple[int, ...], str]]) -> tuple[list[dict[str, Any]], str]:
-    """The codecs for ``(id, client values, name)`` filters in pipeline order, and why there are none."""
+    """Return the codecs for ``(id, client values, name)`` filters in pipeline order, or why there are
+    none.
+    """
     codecs: list[dict[str, Any]] = []
     for code, values, name in filters:
         if code == h5py.h5z.FILTER_SHUFFLE:
             size = values[0] if values else 0
-            if size > 1:  # the filter leaves single bytes alone
+            if size > 1:  # the filter does not change single bytes
                 codecs.append({"name": "numcodecs.shuffle", "configuration": {"elementsize": size}})
             continue
         make = _CODECS.get(code)
@@ -32,7 +34,7 @@ def codecs_of(filters: list[tuple[int, tuple[int, ...], str]]) -> tuple[list[dic
 
 
 def unknown_filter(filters: list[tuple[int, tuple[int, ...], str]]) -> str:
-    """The first filter that the HDF5 library here can't run, as text; "" where there is none."""
+    """Return the first filter that this HDF5 library can't decode, as text; "" if there is none."""
     for code, _, name in filters:
         if not h5py.h5z.filter_avail(code):
             load_plugins()
@@ -43,7 +45,7 @@ def unknown_filter(filters: list[tuple[int, tuple[int, ...], str]]) -> str:
 
 @cache
 def load_plugins() -> None:
-    """Make the filters of the hdf5plugin package known to the HDF5 library, where it is installed."""
+    """Register the filters of the package hdf5plugin, if it is installed."""
     with suppress(ImportError):
         import hdf5plugin  # noqa: F401
 

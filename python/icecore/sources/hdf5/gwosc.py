@@ -12,7 +12,7 @@ from icecore.repository.time_axis import KEY, NS
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
 from icecore.sources.mapping.bit_masks import flags
 
-#: mask → names of its bits
+#: mask → dataset with the names of its bits
 _NAMES = {"DQmask": "DQShortnames", "Injmask": "InjShortnames"}
 _AXIS = ("Xstart", "Xspacing", "Npoints")
 
@@ -55,6 +55,6 @@ def _bits(names: ArrayEntry) -> list[tuple[int, str]]:
     try:
         values = names.read((slice(0, names.shape[0]),))
     except errors.Error:
-        return []  # reading the array itself says what is wrong
+        return []  # reading the array itself reports the error
     texts = [v.decode("utf-8", "replace") if isinstance(v, (bytes, np.bytes_)) else str(v) for v in values]
     return list(enumerate(texts))

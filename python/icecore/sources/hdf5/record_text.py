@@ -1,4 +1,4 @@
-"""Texts of any length and object references in records: text of the length that the longest one has.
+"""Convert variable-length strings and object references in records to strings of the longest length.
 
 A record in Zarr has one size, so it includes the strings from the file's heap.
 """
@@ -30,10 +30,10 @@ def has_objects(dtype: np.dtype) -> bool:
 
 
 def placed(dtype: np.dtype, path: tuple[str, ...], longest: int = 1) -> np.dtype:
-    """The text type of a field, as long as ``longest`` characters.
+    """Return the string type of a field, ``longest`` characters long.
 
     Raises:
-        TypeError: for other objects than texts and references to objects.
+        TypeError: for objects other than strings and object references.
     """
     if h5py.check_string_dtype(dtype) is None and h5py.check_ref_dtype(dtype) is not h5py.Reference:
         what = "region references" if h5py.check_ref_dtype(dtype) else "variable-length sequences"
@@ -42,9 +42,9 @@ def placed(dtype: np.dtype, path: tuple[str, ...], longest: int = 1) -> np.dtype
 
 
 def measured(dtype: np.dtype, shape: tuple[int, ...], read: Read, fid: Any) -> np.dtype:
-    """The packed record type of a dataset of this dtype and shape, its texts as long as the longest one.
+    """Return the packed record type of a dataset, with strings as long as the longest one.
 
-    ``read`` gives the records of a region as h5py has them.
+    ``read`` returns the records of a region as h5py objects.
     """
     longest: dict[tuple[str, ...], int] = {}
     for region in _blocks(shape, dtype.itemsize):
@@ -53,7 +53,7 @@ def measured(dtype: np.dtype, shape: tuple[int, ...], read: Read, fid: Any) -> n
 
 
 def spelled(values: np.ndarray, fid: Any) -> np.ndarray:
-    """Texts, and references as the paths they point at (``""`` where at nothing), as ``str`` objects."""
+    """Return strings, and references as paths (``""`` for null references), as ``str`` objects."""
     out = np.empty(values.shape, object)
     flat = out.reshape(-1)
     for i, item in enumerate(values.reshape(-1)):
@@ -62,7 +62,7 @@ def spelled(values: np.ndarray, fid: Any) -> np.ndarray:
 
 
 def spell(item: Any, fid: Any) -> str:
-    """One text or reference."""
+    """Return one string or reference as ``str``."""
     if isinstance(item, bytes):
         return text(item)
     if isinstance(item, h5py.Reference):
@@ -71,7 +71,7 @@ def spell(item: Any, fid: Any) -> str:
 
 
 def _blocks(shape: tuple[int, ...], itemsize: int) -> Iterator[Region]:
-    """All elements, in blocks of rows of about 16 MiB."""
+    """Yield regions of about 16 MiB that cover all elements."""
     if not shape:
         yield ()
     elif prod(shape):

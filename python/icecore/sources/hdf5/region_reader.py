@@ -1,4 +1,4 @@
-"""Reading regions of an HDF5 dataset as plain arrays, through h5py."""
+"""Read regions of an HDF5 dataset as plain arrays, through h5py."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from icecore.sources.mapping.contiguous import grid_of
 
 @dataclass(frozen=True)
 class DatasetReader:
-    """Reads regions of one dataset; opens the file when first used, and can be pickled.
+    """Reader for regions of one dataset; opens the file at first use, and can be pickled.
 
-    ``stored`` is the dataset's own shape where it is shorter than the array's, ``inner`` the number of
-    trailing axes that come from an array datatype, ``how`` as in
-    :class:`icecore.sources.hdf5.types.TypePlan`.
+    ``stored`` is the dataset's shape if it is shorter than the array's; ``inner`` is the number of trailing
+    axes that come from an array datatype; ``how`` is that of :class:`icecore.sources.hdf5.types.TypePlan`.
     """
 
     source: str
@@ -43,9 +42,7 @@ class DatasetReader:
     fill: Any = None
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte
-        order.
-        """
+        """Return the elements of ``region`` (one slice per axis), C-contiguous, in native byte order."""
         unchanged(self.source, self.identity)
         load_plugins()
         name = text(self.path) if isinstance(self.path, bytes) else self.path
@@ -65,7 +62,7 @@ class DatasetReader:
         return np.ascontiguousarray(values).reshape([s.stop - s.start for s in region])
 
     def raw(self, dataset: Any, region: Region) -> np.ndarray:
-        """Elements of the dataset's own ``region`` as h5py has them."""
+        """Return the elements of the dataset's ``region`` as h5py returns them."""
         if dataset.shape is None:
             return np.empty(0, self.dtype)
         if self.how in ("text", "words") and dataset.chunks and not self.inner:
@@ -85,8 +82,10 @@ class DatasetReader:
         )
 
     def _words(self, dataset: Any, region: Region) -> np.ndarray:
-        """Text of any length, or records with it, chunk by chunk where some are missing: to fill these in the
-        library wants to write to the file.
+        """Return variable-length strings or records with them.
+
+        They are read chunk by chunk if some chunks are missing: otherwise the library would try to write to
+        the file.
         """
         if dataset.id.get_num_chunks() == prod(grid_of(dataset.shape, dataset.chunks)):
             return np.asarray(dataset[region])
@@ -113,7 +112,7 @@ class DatasetReader:
 
     @property
     def _nothing(self) -> Any:
-        """What stands where nothing was written."""
+        """The value of elements that were never written."""
         empty = "" if self.dtype.kind == "O" else np.zeros((), self.dtype)[()]
         return empty if self.fill is None else self.fill
 
@@ -129,7 +128,7 @@ def _has_fill(dataset: Any) -> bool:
 
 
 def _directly(dsid: Any, region: Region, dtype: np.dtype, memory: Any) -> np.ndarray:
-    """Elements of a type that h5py has no dtype for, or from which the library converts to no other."""
+    """Read elements of a type without an h5py dtype, or that the library can't convert."""
     count = tuple(s.stop - s.start for s in region)
     out = np.empty(count, dtype)
     if out.size:
@@ -141,7 +140,7 @@ def _directly(dsid: Any, region: Region, dtype: np.dtype, memory: Any) -> np.nda
 
 
 def convert(values: np.ndarray, how: str, dtype: np.dtype, fid: Any = None) -> np.ndarray:
-    """What h5py returned, as elements of ``dtype``."""
+    """Convert values from h5py to elements of ``dtype``."""
     if how == "text":
         return _each(values, lambda item: text(item) if isinstance(item, bytes) else str(item))
     if how == "reference":

@@ -1,4 +1,4 @@
-"""HDF5 datatypes as NumPy and Zarr types, and whether the bytes in the file are that type already."""
+"""Convert HDF5 datatypes to NumPy and Zarr types, and decide whether the stored bytes can be linked."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from icecore.sources.hdf5.record_text import WORDS, has_objects, placed
 
 @dataclass
 class TypePlan:
-    """How a dataset's elements are taken over.
+    """Conversion of a dataset's elements.
 
-    ``dtype`` is what readers get (native byte order); ``inner`` the shape of an array datatype, which becomes
-    trailing axes; ``how`` one of ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``, and
-    ``words`` for records with texts of any length or references, which
-    :mod:`icecore.sources.hdf5.record_text` measures;
-    ``linkable`` whether the stored bytes are elements of ``dtype`` (``big``: with swapped bytes); ``note``
-    why not; ``refused`` why it can't be read at all.
+    ``dtype`` is the dtype of readers (native byte order). ``inner`` is the shape of an array datatype, which
+    becomes trailing axes. ``how`` is ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``, or
+    ``words`` for records with variable-length strings or references, which
+    :mod:`icecore.sources.hdf5.record_text` measures. ``linkable`` says whether the stored bytes are elements
+    of ``dtype`` (``big``: with swapped bytes), ``note`` why not, and ``refused`` why it can't be read at all.
     """
 
     dtype: np.dtype
@@ -36,7 +35,9 @@ class TypePlan:
 
 
 def plan_type(tid: h5t.TypeID) -> TypePlan:
-    """What becomes of elements of HDF5 type ``tid``. Never raises for a type that exists: see ``refused``."""
+    """Return the plan for elements of HDF5 type ``tid``; unsupported types set ``refused`` instead of
+    raising.
+    """
     kind = tid.get_class()
     handler = _HANDLERS.get(kind)
     if handler is None:
@@ -51,14 +52,14 @@ def plan_type(tid: h5t.TypeID) -> TypePlan:
 
 
 def memory_type(tid: h5t.TypeID) -> h5t.TypeID:
-    """The type to read elements of ``tid`` into an array of ``tid.dtype`` with.
+    """Return the memory type for reading elements of ``tid`` into an array of ``tid.dtype``.
 
-    It is the file's own where NumPy has its bytes as they are: the library has no way from tagged opaque data
-    and some bit fields to any other type, and is spared the search for one.
+    It is the file's own type if NumPy has the same bytes: the library can't convert tagged opaque data and
+    some bit fields to any other type, and needs no search for a conversion.
 
     Raises:
-        TypeError: for variable-length lists of region references, for which h5py takes too little memory: it
-            would write past their end.
+        TypeError: for variable-length lists of region references: h5py allocates too little memory for them,
+            so the library would write past its end.
     """
     if _verbatim(tid):
         return tid
@@ -68,7 +69,7 @@ def memory_type(tid: h5t.TypeID) -> h5t.TypeID:
 
 
 def without_conversion(tid: h5t.TypeID) -> bool:
-    """Whether it has opaque data or bit fields, which can only be read as they are."""
+    """Whether it contains opaque data or bit fields, which can't be converted."""
     kind = tid.get_class()
     if kind == h5t.ARRAY:
         return without_conversion(tid.get_super())
@@ -78,7 +79,7 @@ def without_conversion(tid: h5t.TypeID) -> bool:
 
 
 def _verbatim(tid: h5t.TypeID) -> bool:
-    """Whether the bytes of elements in the file are those of ``tid.dtype``."""
+    """Whether the bytes of elements in the file equal those of ``tid.dtype``."""
     kind = tid.get_class()
     if kind == h5t.INTEGER:
         return bool(tid.get_precision() == 8 * tid.get_size())
@@ -92,7 +93,7 @@ def _verbatim(tid: h5t.TypeID) -> bool:
 
 
 def _lists_regions(tid: h5t.TypeID, inside: bool = False) -> bool:
-    """Whether variable-length lists in it hold other references than those to objects."""
+    """Whether variable-length lists in it contain references other than object references."""
     kind = tid.get_class()
     if kind in (h5t.VLEN, h5t.ARRAY):
         return _lists_regions(tid.get_super(), inside or kind == h5t.VLEN)
@@ -110,7 +111,7 @@ def _is_big(dtype: np.dtype) -> bool:
 
 
 def wider(tid: h5t.TypeID) -> np.dtype | None:
-    """The dtype that holds integers of sizes that NumPy has not (3, 5, 6, 7 bytes, …); None for other types.
+    """Return the dtype for integers of sizes that NumPy lacks (3, 5, 6, 7 bytes, …); None for other types.
 
     Raises:
         TypeError: for more than 64 bits.
@@ -149,7 +150,7 @@ def _bitfield(tid: h5t.TypeID) -> TypePlan:
     return TypePlan(dtype.newbyteorder("="), linkable=plain, big=_is_big(dtype), note=note)
 
 
-# Bit fields whose every bit counts; the interface can't say which bits of another one do.
+# Bit fields in which all bits are used; the interface does not report the used bits of others.
 _BITFIELDS = [
     getattr(h5t, f"STD_B{bits}{order}E")  # the names of the HDF5 library
     for bits in (8, 16, 32, 64)
@@ -163,8 +164,8 @@ def _string(tid: h5t.TypeID) -> TypePlan:
     size = tid.get_size()
     plan = TypePlan(np.dtype(f"S{size}"), linkable=True)
     padding = tid.get_strpad()
-    # The library blanks what follows the NUL of a C string, and the trailing blanks of a Fortran one; a link
-    # would not.
+    # When reading, the library clears bytes after the NUL of a C string and trailing spaces of a Fortran
+    # one; a link would not.
     if padding == h5t.STR_SPACEPAD:
         plan.linkable, plan.note = (
             False,

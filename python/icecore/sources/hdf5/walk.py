@@ -1,4 +1,4 @@
-"""Every group of an HDF5 file once, whatever links lead there; every dataset under each of its names."""
+"""Visit every group of an HDF5 file once, whatever links lead to it, and every dataset under each name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OURS = ("__icecore__", "__summary__")
 
 @dataclass
 class Walk:
-    """What was met: groups with raw attributes in the order met, datasets, notes, and what can't be read."""
+    """Result of the walk: groups with raw attributes in visiting order, datasets, notes and errors."""
 
     source: str
     identity: Identity
@@ -40,7 +40,7 @@ class Walk:
     _own: dict[str, str] = field(default_factory=dict)
 
     def run(self, root: Any) -> None:
-        """Walk the whole file: hard links first, so that an object gets its own name rather than an alias."""
+        """Walk the whole file; hard links first, so that an object gets its own name rather than an alias."""
         stack: list[tuple[str, Any]] = [("/", root)]
         later: deque[tuple[Any, str, bytes]] = deque()
         with guard(self.source):
@@ -72,7 +72,7 @@ class Walk:
             stack.extend(reversed(children))
 
     def own_path(self, name: str) -> str:
-        """The path under which the object that the library calls ``name`` was met."""
+        """Return the path under which the object that the library calls ``name`` was visited."""
         if not self._own:
             self._own = {theirs: self._seen.get(key, theirs) for key, theirs in self.references.names.items()}
         return self._own.get(name, name)
@@ -87,7 +87,7 @@ class Walk:
         return f"{path.rstrip('/')}/{label}"
 
     def _follow(self, gid: Any, path: str, name: bytes, stack: list[tuple[str, Any]]) -> None:
-        """A soft or external link: where it leads, if anywhere."""
+        """Follow a soft or external link, if its target exists."""
         try:
             oid = h5o.open(gid, name)
         except FAULTS:
@@ -98,7 +98,9 @@ class Walk:
 
     @contextmanager
     def apart(self, path: str) -> Iterator[None]:
-        """What can't be read of ``path`` is set aside, and the rest of the file gone on with."""
+        """Record an error inside the block as a failure of ``path``, and continue with the rest of the
+        file.
+        """
         try:
             with guard(self.source, path):
                 yield
@@ -108,10 +110,10 @@ class Walk:
             self.failed.append(damage(error.message))
 
     def _first(self, oid: Any, path: str) -> bool:
-        """Whether the object is met for the first time.
+        """Whether the object is visited for the first time.
 
-        A group is walked once, or a link to a parent would never end; a dataset has all its names, which cost
-        no more than references.
+        A group is walked only once, because a link to a parent would never end. A dataset keeps all its
+        names, which cost no more than references.
         """
         info = h5o.get_info(oid)
         first = self._seen.setdefault((info.fileno, info.addr), path)
@@ -142,12 +144,12 @@ class Walk:
             plan.refused = f"{rank} axes (at most {_MAX_RANK} are supported)"
         if plan.refused:
             self.notes.append(Note(path, "unsupported", plan.refused))
-        # The library's own name where ours may be another: of a link's target, or in Latin-1.
+        # Use the library's own name if it may differ: the target of a link, or a Latin-1 name.
         inside = path if source == self.source and path.isascii() else h5i.get_name(oid) or b""
         self.datasets.append(RawDataset(path, inside, oid, source, ident, plan, shape, maximum, values))
 
     def _home(self, fid: Any) -> tuple[str, Identity]:
-        """The file that an object lies in: another one behind an external link."""
+        """Return the file that contains an object, which differs behind an external link."""
         if is_remote(self.source):
             return self.source, self.identity
         name = os.fsdecode(h5f.get_name(fid))

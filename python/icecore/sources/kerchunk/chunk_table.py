@@ -1,4 +1,4 @@
-"""Where each chunk of an array of references lies: looked up, and compared with the files."""
+"""Locate the chunks of an array of references, and check their byte ranges against the files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from icecore.sources.kerchunk.reference_columns import WHOLE, Columns
 from icecore.sources.mapping.array_map import Links
 from icecore.sources.mapping.stored_chunks import Held
 
-#: names of the only chunk of an array without axes: Zarr 2's, Zarr 3's, and none, as VirtualiZarr has it
+#: names of the only chunk of a scalar array: Zarr 2's, Zarr 3's, and the empty name of VirtualiZarr
 _SCALAR = ("0", "c", "", "c/", "c/0")
 _INDEX = re.compile("0|[1-9][0-9]{0,18}")
 
 
 @dataclass
 class Table:
-    """References of the array ``name`` by ascending flat chunk number; ``names`` and ``files`` are those that
-    ``url_ids`` point into, ``inline`` the chunks that the reference file holds itself.
+    """References of the array ``name``, ordered by flat chunk number.
+
+    ``url_ids`` index ``names`` and ``files``; ``inline`` are the chunks stored in the reference file itself.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Table:
         return len(self.chunks)
 
     def find(self, chunk: int) -> tuple[str, Identity, int, int] | None:
-        """File, its identity, offset and length of a chunk."""
+        """Return file, identity, offset and length of a chunk."""
         row = int(np.searchsorted(self.chunks, chunk))
         if row == len(self.chunks) or self.chunks[row] != chunk:
             return None
@@ -47,10 +48,10 @@ class Table:
         return self.names[file], self.files[file], int(self.offsets[row]), int(self.lengths[row])
 
     def check(self, exact: int) -> None:
-        """Compare the ranges with the bytes that each chunk takes.
+        """Check that every range has the exact number of bytes of a chunk.
 
         Raises:
-            Error: ``corrupt`` where one differs.
+            Error: ``corrupt`` if one differs.
         """
         bad = np.flatnonzero(self.lengths != exact)
         if len(bad):
@@ -59,7 +60,7 @@ class Table:
             raise errors.make("corrupt", f"{self.name}: {what} ({len(bad):,} such)", hint)
 
     def links(self) -> Links:
-        """The references into files."""
+        """Return the references into files."""
         return Links(
             [file.url for file in self.files],
             np.array([file.size for file in self.files], "i8"),
@@ -76,16 +77,16 @@ class Table:
         )
 
     def held(self, shape: tuple[int, ...], chunk: tuple[int, ...]) -> Held:
-        """The chunks that there are."""
+        """Return the stored chunks."""
         inline = np.array([*self.inline], "u8")
         return Held(shape, chunk, np.concatenate([self.chunks.astype("u8"), inline]))
 
 
 def located(name: str, columns: Columns, found: list[tuple[str, Identity]]) -> Table:
-    """The table of the array ``name``, whose addresses were found to be these files.
+    """Return the table of the array ``name``, whose addresses were resolved to the files ``found``.
 
     Raises:
-        Error: ``corrupt`` where a range is not inside its file.
+        Error: ``corrupt`` if a range is outside its file.
     """
     sizes = np.array([file.size for _, file in found], "i8")
     order = np.argsort(columns.chunks, kind="stable")
@@ -107,9 +108,7 @@ def located(name: str, columns: Columns, found: list[tuple[str, Identity]]) -> T
 
 
 def numbers(node: Any) -> tuple[Callable[[str], int | None], tuple[int, ...]]:
-    """The flat number of a chunk of a zarr-python array by its name below it (None for other names), and the
-    number of chunks along each axis.
-    """
+    """Return a function from chunk names to flat numbers (None for other names), and the grid shape."""
     metadata, chunk = node.metadata, node.shards or node.chunks
     grid = tuple(-(-n // max(c, 1)) for n, c in zip(node.shape, chunk, strict=True))
     if metadata.zarr_format == 2:

@@ -1,4 +1,4 @@
-"""Codecs of a Zarr array of version 2 as a Zarr v3 list that decodes the same bytes."""
+"""Convert the codecs of a Zarr 2 array to a Zarr v3 list that decodes the same bytes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ARRAYS = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "packb
 _BYTES = {"zlib", "gzip", "zstd", "lz4", "bz2", "lzma", "blosc", "shuffle", "fletcher32"}
 _BYTES |= {"crc32", "crc32c", "adler32"}
 _TEXTS = {"vlen-utf8", "vlen-bytes"}
-#: settings that name a dtype
+#: settings that contain a dtype
 _TYPES = ("astype", "dtype", "encode_dtype", "decode_dtype")
-#: what is not part of how bytes are decoded
+#: key of the codec's name, which is not a setting
 _ID = "id"
 
 
 def codecs_of(node: Any, entry: ArrayEntry) -> tuple[list[dict[str, Any]], str]:
-    """The codecs of the stored chunks of a zarr-python array, and why there are none."""
+    """Return the codecs of the stored chunks of a zarr-python array, or why there are none."""
     metadata = node.metadata
     if metadata.zarr_format == 3:
         document = metadata.to_dict()
@@ -41,7 +41,7 @@ def codecs_of(node: Any, entry: ArrayEntry) -> tuple[list[dict[str, Any]], str]:
 
 
 def _second(metadata: Any, dtype: np.dtype) -> tuple[list[dict[str, Any]], str]:
-    """Those of version 2: filters, then the compressor, of elements in the order and the byte order given."""
+    """Return the codecs of version 2: filters, then the compressor, for the stored byte order."""
     steps = [dict(codec.get_config()) for codec in (*(metadata.filters or ()), metadata.compressor) if codec]
     stored = dtype if dtype.kind == "O" else np.dtype(metadata.dtype.to_native_dtype())
     big = stored.newbyteorder("S").isnative and not stored.isnative

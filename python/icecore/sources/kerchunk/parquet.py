@@ -1,4 +1,4 @@
-"""References in Parquet: for each array files ``refs.0.parq``, ``refs.1.parq``, …, chunks in C order."""
+"""References in Parquet: files ``refs.0.parq``, ``refs.1.parq``, … per array, with chunks in C order."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _PART = re.compile(r"refs\.(0|[1-9]\d{0,17})\.parq")
 
 
 def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
-    """The references of the array whose files lie in ``folder``, ``record`` chunks in each.
+    """Return the references of the array whose files are in ``folder``, with ``record`` chunks per file.
 
     Raises:
-        Error: ``corrupt`` if a file is not valid.
+        Error: ``corrupt`` if a file is invalid.
     """
     known: dict[str, int] = {}
     parts: list[tuple[np.ndarray, ...]] = []
     inline: dict[int, bytes] = {}
     unused: list[str] = []
     count = prod(grid)
-    # of files that are not there nothing is either
+    # Missing files have no references.
     names = os.listdir(folder) if os.path.isdir(folder) else []
     for part in sorted(int(match[1]) for match in map(_PART.fullmatch, names) if match):
         file, first = os.path.join(folder, f"refs.{part}.parq"), part * record
@@ -57,7 +57,7 @@ def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
 
 
 def _valid(table: pa.Table, name: str) -> np.ndarray:
-    """Rows that have something in a column."""
+    """Return the rows in which a column is not null."""
     if name not in table.column_names:
         return np.empty(0, "i8")
     return np.flatnonzero(np.asarray(table[name].is_valid()))

@@ -1,4 +1,4 @@
-"""References as columns: the common form of both kinds of reference files."""
+"""References as columns, the common form of both kinds of reference files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import numpy as np
 
 from icecore import errors
 
-#: the length of a chunk that is a whole file
+#: length that means a whole file
 WHOLE = -1
 
 
 @dataclass
 class Columns:
-    """The references of one array, a row a chunk: ``ids`` point into ``addresses``, ``chunks`` are flat in C
-    order. ``inline`` are the chunks that the reference file holds itself, ``unused`` the names of references
-    to chunks that the array doesn't have.
+    """The references of one array, one row per chunk.
+
+    ``ids`` index ``addresses``; ``chunks`` are flat in C order. ``inline`` are the chunks stored in the
+    reference file itself. ``unused`` are the names of references to chunks outside the array.
     """
 
     addresses: list[str]
@@ -32,7 +33,7 @@ class Columns:
 
 
 def plain(value: Any) -> bytes:
-    """The bytes that a reference file holds itself: text, base64, or (metadata) JSON."""
+    """Decode bytes stored in a reference file: text, base64, or (metadata) JSON."""
     if isinstance(value, str):
         value = value.encode()
     if not isinstance(value, bytes):
@@ -41,5 +42,5 @@ def plain(value: Any) -> bytes:
 
 
 def wrong(name: str, what: str) -> errors.Error:
-    """The error for references that are not valid."""
+    """Return the error for invalid references."""
     return errors.make("corrupt", f"{name}: {what}", "write it anew with kerchunk or VirtualiZarr")

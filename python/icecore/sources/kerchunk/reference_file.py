@@ -1,6 +1,4 @@
-"""What a reference file says: metadata of a Zarr store, and for each chunk an address and a range, or its
-bytes.
-"""
+"""Parser for reference files: metadata of a Zarr store, and an address and range (or the bytes) per chunk."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from icecore.sources.kerchunk.reference_columns import WHOLE, Columns, plain, wr
 _METADATA = {*ZARR, ".zattrs", ".zmetadata"}
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _WRITE_OUT = "write its references out: json.dump(fsspec.filesystem('reference', fo=…).references, file)"
-#: names of chunks in any form
+#: chunk names in any form
 _CHUNK = re.compile(r"c|(?:c[./])?[0-9]+(?:[./][0-9]+)*")
 
 
@@ -34,11 +32,11 @@ class Refs:
     Attributes:
         source: its path or URL.
         nodes: paths of groups and arrays, sorted; the root is ``""``.
-        metadata: by key of the store.
-        chunks: array → names of its chunks and what represents them.
-        templates: name → what it represents in addresses.
-        record: chunks in each file of a folder of Parquet files, which hold the references then.
-        refused: arrays that can't be had, with the reason.
+        metadata: metadata documents by store key.
+        chunks: array → chunk names and their references.
+        templates: template name → its value in addresses.
+        record: number of chunks per file in a directory of Parquet references; 0 otherwise.
+        refused: arrays that are left out, with the reason.
     """
 
     source: str
@@ -50,11 +48,10 @@ class Refs:
     refused: dict[str, errors.Error] = field(default_factory=dict)
 
     def columns(self, path: str, grid: tuple[int, ...], number: Callable[[str], int | None]) -> Columns:
-        """The references of the array at ``path``; ``number`` is a chunk's by its name, or None for names of
-        others.
+        """Return the references of the array at ``path``; ``number`` converts chunk names to flat numbers.
 
         Raises:
-            Error: ``corrupt`` if it is not valid, ``unsupported`` for one with a formula.
+            Error: ``corrupt`` if it is invalid, ``unsupported`` for a formula.
         """
         if self.record:
             from icecore.sources.kerchunk.parquet import recorded
@@ -84,8 +81,9 @@ class Refs:
         return Columns([*known], ids, chunks, offsets, lengths, inline, unused)
 
     def _check_unused(self, path: str, unused: list[str], grid: tuple[int, ...]) -> None:
-        """Raise ``corrupt`` for references in another form than the array's chunks: these would be its fill
-        value. Those beyond the array, and files that are not chunks, are only left out.
+        """Raise ``corrupt`` for chunk references that do not match the array's grid: they would be lost.
+
+        References beyond the array and other files are ignored.
         """
         strange = [name for name in unused if _CHUNK.fullmatch(name) and not _is_beyond(name, grid)]
         if strange:
@@ -95,7 +93,7 @@ class Refs:
             raise wrong(f"{self.source}:/{path}", f"{message}{more}")
 
     def _reference(self, path: str, name: str, value: Any) -> tuple[str, int, int]:
-        """Address, offset and length of one reference."""
+        """Return address, offset and length of one reference."""
         match value:
             case [str() as address]:
                 offset, length = 0, WHOLE
@@ -114,21 +112,21 @@ class Refs:
 
 
 def _is_beyond(name: str, grid: tuple[int, ...]) -> bool:
-    """Whether a chunk's name has as many numbers as the array has axes, one of them too large."""
+    """Whether a chunk name has one number per axis, and one of them is too large."""
     parts = [int(part) for part in re.findall("[0-9]+", name)]
     return len(parts) == len(grid) and any(i >= n for i, n in zip(parts, grid, strict=True))
 
 
 def main_file(source: str) -> str:
-    """The file that tells when a reference file, or folder, was written."""
+    """Return the file that identifies a version of a reference file or directory."""
     return os.path.join(source, ".zmetadata") if os.path.isdir(source) else source
 
 
 def read(source: str) -> Refs:
-    """Read a reference file, or a folder of them.
+    """Read a reference file, or a directory of references.
 
     Raises:
-        Error: ``corrupt`` if it is not valid, ``unsupported`` for formulas.
+        Error: ``corrupt`` if it is invalid, ``unsupported`` for formulas.
     """
     document = _document(main_file(source))
     if os.path.isdir(source):

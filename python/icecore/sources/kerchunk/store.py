@@ -1,4 +1,4 @@
-"""A reference file as a store for zarr-python, which reads what can't be linked."""
+"""Serve a reference file as a store to zarr-python, which reads what can't be linked."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from icecore.sources.zarr import store
 
 
 class References(MutableMapping[str, Buffer]):
-    """Keys and values of the store: metadata, and chunks of the arrays in ``tables``, which are fetched when
-    they are asked for. Only metadata are listed.
+    """Keys and values of the store: metadata, and chunks of the arrays in ``tables``, fetched on demand.
+
+    Only metadata keys are listed.
     """
 
     def __init__(self, refs: Refs) -> None:
@@ -58,12 +59,12 @@ class References(MutableMapping[str, Buffer]):
 
 
 class ReferenceStore(MemoryStore):
-    """The store itself.
+    """Read-only store over a reference file.
 
     Attributes:
-        nodes: path → zarr-python's group or array, or why it can't be had.
-        tables: path → where the chunks of an array lie.
-        unused: path → names of references to no chunk of it.
+        nodes: path → zarr-python's group or array, or the error that opening it raised.
+        tables: path → locations of the chunks of an array.
+        unused: path → names of references that match no chunk.
     """
 
     def __init__(self, source: str, read: Callable[[str], Refs] = read) -> None:
@@ -95,7 +96,7 @@ class ReferenceStore(MemoryStore):
 
 
 def _fetch(name: str, known: Identity, offset: int, length: int) -> bytes:
-    """Bytes of a file that is still the one that was known."""
+    """Return a byte range of a file after checking its identity."""
     if is_remote(name):
         with shared(name, known, open_bytes) as data:
             return _range(data, name, known, offset, length)
@@ -115,9 +116,9 @@ def _range(data: Any, name: str, known: Identity, offset: int, length: int) -> b
 
 @lru_cache(maxsize=8)
 def opened(source: str, _stamp: int) -> ReferenceStore:
-    """The store of a reference file, and of the files that it names, as they were when ``_stamp`` was new.
+    """Return the store of a reference file, cached per ``_stamp``, with its files as they were then.
 
     Raises:
-        Error: ``corrupt`` if it is not valid, ``unsupported`` for formulas.
+        Error: ``corrupt`` if it is invalid, ``unsupported`` for formulas.
     """
     return ReferenceStore(source)

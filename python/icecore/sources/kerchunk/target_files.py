@@ -1,4 +1,4 @@
-"""The files that references name: where they are, and what they are now."""
+"""Locate the files that references name, and record their identities."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from icecore import errors
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
 from icecore.sources.files.object_stores import encoded, is_object
 
-#: servers that are asked at once
+#: number of concurrent requests
 _ASKED = 16
 
 
 class Targets:
-    """The files that a reference file names; each is looked at once."""
+    """The files that a reference file names; each is looked up once."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._known: dict[str, tuple[str, Identity] | errors.Error] = {}
 
     def find(self, name: str, addresses: Iterable[str]) -> list[tuple[str, Identity]]:
-        """Path or URL and identity of the file at each address, for the array ``name``.
+        """Return path or URL and identity of the file at each address, for the array ``name``.
 
         Raises:
-            Error: ``source-missing`` where one is not there, ``unsupported`` where it is on a store that is
-                read by other means than http(s) and s3, ``invalid`` where an address means two files.
+            Error: ``source-missing`` if one is missing, ``unsupported`` for a store other than http(s), s3
+                and local files, ``invalid`` if an address matches two files.
         """
         wanted = list(addresses)
         new = [address for address in dict.fromkeys(wanted) if address not in self._known]
@@ -67,12 +67,14 @@ class Targets:
             if is_object(self._source):  # urljoin knows the schemes of the web only
                 return f"{self._source.rsplit('/', 1)[0]}/{encoded(address)}"
             return urljoin(self._source, address)
-        if is_url:  # fsspec takes what follows as it is, VirtualiZarr escapes it
+        if is_url:  # fsspec does not unescape, VirtualiZarr escapes
             return rest if os.path.exists(rest) else local_path(f"file://{rest}")
         return address if os.path.isabs(address) else self._relative(address)
 
     def _relative(self, address: str) -> str:
-        """Relative to the reference file's folder, or (as fsspec has it) to the working directory."""
+        """Resolve an address relative to the reference file's directory, or (as in fsspec) the working
+        directory.
+        """
         beside = os.path.join(os.path.dirname(os.path.abspath(self._source)), address)
         here = os.path.abspath(address)
         if not os.path.exists(here):

@@ -1,1 +1,1 @@
-"""What every source becomes: arrays, attributes, chunk locations; and how files are joined."""
+"""Common model of all sources: arrays, attributes, chunk locations; and joins of several files."""

@@ -1,7 +1,7 @@
-"""What every source becomes: arrays, attributes, and where the bytes of each chunk lie.
+"""Common model of all sources: arrays, attributes, and the location of each chunk's bytes.
 
 An :class:`ArrayMap` is a plain value. ``link`` writes its references, ``pack`` reads through its ``read``
-callables, and ``concat`` joins several of them; none of those knows which file format it came from.
+callables, and ``concat`` joins several of them; none of them depends on the file format.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from icecore.sources.mapping.table_file import TableFile
 
 Region = tuple[slice, ...]
 Reader = Callable[[Region], np.ndarray]
-#: bytes of a chunk that is chosen here
+#: target size (bytes) of default chunks
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Note:
-    """One thing that was not taken over as it is: what, and why.
+    """A part of a source that is not stored exactly as it is, with the reason.
 
     ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
@@ -67,7 +67,7 @@ class Links:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the references point at."""
+        """Total size in bytes of the linked chunks."""
         return int(self.lengths.sum())
 
     @classmethod
@@ -88,7 +88,7 @@ class Links:
 
 @dataclass(frozen=True)
 class ChunkReader:
-    """One chunk, decoded and clipped to the array, read from the source when called."""
+    """Callable that reads one chunk from the source, decoded and clipped to the array."""
 
     read: Reader
     region: Region
@@ -103,33 +103,34 @@ class ArrayEntry:
 
     Attributes:
         path: absolute, starts with ``/``.
-        shape: of the array, in elements.
+        shape: shape of the array, in elements.
         dims: a name or None per axis.
         data_type: the Zarr v3 ``data_type``.
         dtype: the NumPy dtype that ``read`` returns, in native byte order; ``object`` (of ``str``) for
             ``"string"``.
         chunks: a tuple of ints (regular grid), or a list of lists of chunk lengths per axis (rectilinear
             grid).
-        codecs: the Zarr v3 ``codecs`` list: of the linked bytes, or how the copy is best written.
-        fill_value: Zarr v3 JSON; what a missing chunk holds.
-        attrs: JSON-able; ``_FillValue`` as xarray's Zarr v3 backend writes it.
-        links: references, or None where nothing of the array can be linked (``note`` says why): copy it
-            through ``read``.
-        native: flat chunk index → a callable without arguments that gives the decoded chunk, clipped to the
-            array, for the chunks of a linked array that can't be linked themselves.
-        read: a region (one ``slice(start, stop)`` with step 1 per axis) → C-contiguous array of ``dtype``.
-        held: which chunks there are (None: unknown); ``links`` on a regular grid say it themselves.
-        check: raises where a checksum of the whole array, which reads of parts can't look at, is wrong; asked
-            by copies.
-        unlimited: axes that the source says can grow.
-        note: why it isn't linked, or what a reader should know about it.
+        codecs: the Zarr v3 ``codecs`` list: of the linked bytes, or the recommended codecs of a copy.
+        fill_value: Zarr v3 JSON; the value of missing chunks.
+        attrs: JSON-serializable; ``_FillValue`` is encoded as by xarray's Zarr v3 backend.
+        links: references, or None if nothing of the array can be linked (``note`` says why) and it must be
+            copied through ``read``.
+        native: for the chunks of a linked array that can't be linked: maps the flat chunk index to a
+            callable without arguments, which returns the decoded chunk, clipped to the array.
+        read: maps a region (one ``slice(start, stop)`` with step 1 per axis) to a C-contiguous array of
+            ``dtype``.
+        held: returns the stored chunks (None: unknown); not needed for ``links`` on a regular grid.
+        check: raises if a checksum of the whole array is wrong; called before copies, because reads of parts
+            can't verify it.
+        unlimited: axes that can grow according to the source.
+        note: why it isn't linked, or a remark for its readers.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
-        enum: names of the attributes that say what the source says in an enumeration type.
+        enum: names of the attributes that were derived from an enumeration type.
         subarrays: fields of records that are arrays (:func:`icecore.repository.structured_dtypes.subarrays`).
-        text_fill: ``_FillValue`` of text, for which xarray's Zarr v3 backend has no form.
+        text_fill: ``_FillValue`` of strings, which xarray's Zarr v3 backend can't encode.
         is_column: whether it is a column of a table, which gets a table's chunks and summaries.
-        renulled: of a column in memory: (value for null, dtype) → the same column with this value for null,
-            or None if the column holds the value or does not fit the dtype.
+        renulled: for a column in memory: maps (value for null, dtype) to the same column with this value for
+            null, or None if the column contains the value or does not fit the dtype.
     """
 
     path: str
@@ -157,18 +158,18 @@ class ArrayEntry:
 
     @property
     def linked(self) -> bool:
-        """Whether the array's bytes stay where they are (single chunks may still be copied: ``native``)."""
+        """Whether the array's bytes are linked (single chunks may still be copied: ``native``)."""
         return self.links is not None
 
     def present(self) -> Held | None:
-        """The chunks that hold something; None where the source doesn't say."""
+        """Return the stored chunks; None if the source doesn't list them."""
         if self.links is None or not isinstance(self.chunks, tuple):
             return self.held() if self.held is not None else None
         chunks = np.concatenate([self.links.chunks.astype("u8"), np.array([*self.native], "u8")])
         return Held(tuple(self.shape), self.chunks, chunks)
 
     def sparse(self) -> Held | None:
-        """The same where others hold nothing."""
+        """Return the stored chunks if some chunks are missing; otherwise None."""
         found = self.present() if self.shape else None
         return None if found is None or found.full else found
 
@@ -185,9 +186,7 @@ class ArrayEntry:
         return tuple(len(axis) for axis in self.chunks)
 
     def chunk_region(self, flat: int) -> Region:
-        """The part of the array that chunk ``flat`` (C order over ``grid``) holds, clipped to the array's
-        shape.
-        """
+        """Return the region of chunk ``flat`` (C order over ``grid``), clipped to the array's shape."""
         index = np.unravel_index(flat, self.grid) if self.grid else ()
         region = []
         for axis, i in enumerate(int(i) for i in index):
@@ -200,13 +199,13 @@ class ArrayEntry:
         return tuple(region)
 
     def copied(self, chunks: Any) -> dict[int, Callable[[], np.ndarray]]:
-        """``native`` for these flat chunk indices, read through ``read``."""
+        """Return ``native`` for these flat chunk indices, read through ``read``."""
         if self.read is None:
             return {}
         return {int(flat): ChunkReader(self.read, self.chunk_region(int(flat))) for flat in chunks}
 
     def zarr_metadata(self) -> dict[str, Any]:
-        """The Zarr v3 array metadata document, as plain Python values."""
+        """Return the Zarr v3 array metadata document as plain Python values."""
         document: dict[str, Any] = {
             "shape": list(self.shape),
             "data_type": self.data_type,
@@ -224,21 +223,21 @@ class ArrayEntry:
         return document
 
     def zarr_json(self) -> str:
-        """The Zarr v3 array metadata document, as strict JSON (no bare NaN or Infinity)."""
+        """Return the Zarr v3 array metadata document as strict JSON (no bare NaN or Infinity)."""
         return json.dumps(self.zarr_metadata(), allow_nan=False)
 
 
 @dataclass
 class ArrayMap:
-    """A source as groups and arrays.
+    """Groups and arrays of a source.
 
     Attributes:
-        source: the path or URL that it was made from.
+        source: path or URL of the source.
         groups: path → attributes; always has the root ``"/"``.
         arrays: path → entry.
-        dropped: what is not in ``arrays`` or ``groups`` as the source has it.
+        dropped: notes on parts of the source that ``arrays`` and ``groups`` do not contain unchanged.
         tables: path → a table that is packed row by row (`icecore.tables.text.pack_table`), never linked.
-        failed: an error for each thing in it that should be readable and isn't: damage.
+        failed: an error for each damaged part of the source.
     """
 
     source: str
@@ -254,7 +253,7 @@ class ArrayMap:
         return self.groups["/"]
 
     def add(self, entry: ArrayEntry) -> None:
-        """Take an array in, and the groups above it."""
+        """Add an array and its parent groups."""
         self.arrays[entry.path] = entry
         parent = entry.path.rsplit("/", 1)[0]
         while parent:
@@ -263,13 +262,14 @@ class ArrayMap:
 
 
 def damage(message: str) -> errors.Error:
-    """The error for something in a source that can't be read, for :attr:`ArrayMap.failed`."""
+    """Return the error for an unreadable part of a source, for :attr:`ArrayMap.failed`."""
     return errors.make("corrupt", message, "compare it with its original")
 
 
 class DamagedSource(errors.StorageError):
-    """One of the files that are joined, ``source``, can't be read, nor can ``others`` that were looked at:
-    the rest may be joined without them.
+    """Error for a damaged file (``source``) among joined ones; ``others`` are further damaged files found.
+
+    The remaining files may be joined without them.
     """
 
     source: str
@@ -277,7 +277,7 @@ class DamagedSource(errors.StorageError):
 
     @classmethod
     def of(cls, source: str, error: errors.Error) -> DamagedSource:
-        """Where reading ``source`` raised ``error``."""
+        """Return the error for ``source``, whose reading raised ``error``."""
         message = error.message if source in error.message else f"{source}: {error.message}"
         made = cls(message, "compare the file with its original", kind=error.kind)
         made.source = source
@@ -287,7 +287,7 @@ class DamagedSource(errors.StorageError):
 def _chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
     if isinstance(chunks, tuple):
         return {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}
-    # Always lists, never the bare integer of the specification: Icechunk refuses that one.
+    # Always lists, never the bare integer that the specification allows: Icechunk rejects it.
     shapes = [_run_lengths(axis) for axis in chunks]
     return {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": shapes}}
 
@@ -303,8 +303,9 @@ def _run_lengths(lengths: Sequence[int]) -> list[Any]:
 
 
 def blocks(shape: Sequence[int], itemsize: int, most: int = 16 << 20) -> list[Region]:
-    """A whole array in regions along its first axis of about ``most`` bytes, so that going through it stays
-    small.
+    """Return regions of about ``most`` bytes along the first axis that cover a whole array.
+
+    Processing them one by one limits the memory use.
     """
     if not shape or prod(shape) == 0:
         return [tuple(slice(0, n) for n in shape)]
@@ -314,7 +315,7 @@ def blocks(shape: Sequence[int], itemsize: int, most: int = 16 << 20) -> list[Re
 
 
 def default_chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """A chunk shape of about 1 MiB that keeps the last axes whole, for arrays that come without one."""
+    """Return a chunk shape of about 1 MiB that keeps the last axes whole, for arrays without chunks."""
     chunk = [max(int(n), 1) for n in shape]
     for axis in range(len(chunk)):
         size = prod(chunk) * max(itemsize, 1)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-#: how frame files name bits in the unit: ``0:DATA 1:CBC_CAT1``
+#: bit name in the unit of a frame file: ``0:DATA 1:CBC_CAT1``
 _BIT = re.compile(r"(\d+):(\S+)")
 
 
 def flags(names: Sequence[tuple[int, str]], dtype: np.dtype) -> dict[str, Any]:
-    """``flag_masks`` and ``flag_meanings`` (CF conventions 3.5) of named bits; empty where one does not fit.
+    """Return ``flag_masks`` and ``flag_meanings`` (CF 3.5) of named bits; empty if a bit does not fit.
 
     Example:
         >>> flags([(0, "DATA"), (2, "CBC CAT2")], np.dtype("i4"))
@@ -27,7 +27,7 @@ def flags(names: Sequence[tuple[int, str]], dtype: np.dtype) -> dict[str, Any]:
 
 
 def named_bits(unit: str) -> list[tuple[int, str]]:
-    """The bits that a unit such as ``0:DATA 1:CBC_CAT1`` names; empty for any other unit."""
+    """Return the bits that a unit such as ``0:DATA 1:CBC_CAT1`` names; empty for any other unit."""
     words = unit.split()
     found = [_BIT.fullmatch(word) for word in words]
     return [(int(item[1]), item[2]) for item in found if item] if words and all(found) else []

@@ -1,4 +1,4 @@
-"""Notes on times that were converted without a calendar of their own, beside others that state one."""
+"""Notes on times that were converted without a calendar attribute although other times have one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from icecore.sources.mapping.time_units import is_time
 if TYPE_CHECKING:
     from icecore.sources.mapping.cf_compare import Sourced
 
-#: what CF (1.12, 4.4.1) gives times that state no calendar
+#: calendar of times without a ``calendar`` attribute (CF 1.12, 4.4.1)
 DEFAULT = "standard"
 
 
 def unstated(members: Sequence[dict[str, Sourced]]) -> Iterator[Note]:
-    """A note for each array of times whose units differ between sources and that states no calendar, where
-    other times of its source state one that isn't CF's default: the two are moved by different calendars.
+    """Yield a note for each array of times whose conversion by CF's default calendar is doubtful.
+
+    Such an array has different units in the sources and no calendar, while other times of its source have a
+    calendar other than CF's default. The two would be converted by different calendars.
 
     Args:
         members: path → array, for each source.

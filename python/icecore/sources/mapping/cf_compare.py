@@ -1,4 +1,4 @@
-"""What an array's attributes say about its numbers, compared between files that are to be joined."""
+"""Compare attributes that define the meaning of an array's values between files that are to be joined."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
 from icecore.sources.mapping.netcdf_fill import default_fill
 from icecore.sources.mapping.time_units import Conversion, conversion, is_time
 
-# What decides how stored numbers are understood: a difference would be silently wrong values.
+# Attributes that define the meaning of stored numbers: a difference would silently give wrong values.
 _NUMBERS = ("units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
-# ``enum`` has the members of an enumeration type.
+# ``enum`` contains the members of an enumeration type.
 _CODES = ("enum", "flag_values", "flag_masks", "flag_meanings")
-# xarray's word for truth values, which are stored as int8.
+# xarray's attribute for booleans, which are stored as int8.
 _TRUTH = "dtype"
 _MEANING = (*_NUMBERS, *_CODES, _TRUTH)
-# How the bytes of characters are read: compared where both say it.
+# Character encoding: compared only if both arrays have the attribute.
 _ENCODING = "_Encoding"
-# Which projection a grid mapping is, without what may be spelled in several ways (CF, appendix F).
+# Parameters of a grid mapping, without those that have several spellings (CF, appendix F).
 _PROJECTION = (
     "grid_mapping_name",
     "azimuth_of_central_line",
@@ -55,17 +55,17 @@ LIMITS = ("valid_min", "valid_max", "valid_range")
 SCALE = ("scale_factor", "add_offset")
 # Attributes of scaled numbers, which unscaled floats do not have.
 PACKED = (*SCALE, "_FillValue", "missing_value", "_Unsigned", *LIMITS)
-# What the bounds of cells take over from the variable that names them, where they don't say it (CF, 7.1).
+# Attributes that cell bounds inherit from the variable that names them (CF, 7.1).
 _INHERITED = ("units", "calendar")
 BOUNDS = ("bounds", "climatology")
-# Calendars that have two names in CF.
+# Calendars with two names in CF.
 _CALENDARS = {None: "standard", "": "standard", "gregorian": "standard", "365_day": "noleap"}
 _CALENDARS |= {"366_day": "all_leap"}
 
 
 @dataclass(frozen=True)
 class Sourced:
-    """An array of a source; ``attrs`` with what other arrays say about it."""
+    """An array of a source; ``attrs`` includes attributes inherited from other arrays."""
 
     source: str
     entry: ArrayEntry
@@ -73,20 +73,20 @@ class Sourced:
 
     @property
     def name(self) -> str:
-        """For messages: the array and its file."""
+        """The array and its file, for messages."""
         return f"{self.entry.path} in {self.source}"
 
     @property
     def marks(self) -> np.ndarray:
-        """The values, in the array's dtype, that mark missing numbers: they are never converted."""
+        """The values, in the array's dtype, that mark missing numbers; they are never converted."""
         dtype, given = self.entry.dtype, self.explicit_marks
         unsaid = fill_of_attribute(self.attrs.get("_FillValue"), dtype) is None and dtype.itemsize > 1
-        default = default_fill(dtype) if unsaid else None  # netCDF's, of records that were never written
+        default = default_fill(dtype) if unsaid else None  # for unwritten records
         return given if default is None else np.array([default, *given], dtype)
 
     @property
     def explicit_marks(self) -> np.ndarray:
-        """Those of them that the attributes name."""
+        """The markers of missing numbers that the attributes name."""
         dtype = self.entry.dtype
         missing = self.attrs.get("missing_value")
         own = fill_of_attribute(self.attrs.get("_FillValue"), dtype)
@@ -94,23 +94,23 @@ class Sourced:
         return np.array([value for item in given if (value := _element(item, dtype)) is not None], dtype)
 
     def spelled(self, joined: int | None = None) -> str:
-        """``(time, y=5)``: the length along the joined axis is left out."""
+        """Return the shape as ``(time, y=5)``: the length of the joined axis is left out."""
         sizes = enumerate(zip(self.entry.dims, self.entry.shape, strict=True))
         return (
             "(" + ", ".join(f"{name}" if axis == joined else f"{name}={n}" for axis, (name, n) in sizes) + ")"
         )
 
     def shown(self, name: str) -> Any:
-        """An attribute as a person knows it: ``_FillValue`` isn't encoded."""
+        """Return an attribute for messages, with ``_FillValue`` decoded."""
         value = self.attrs.get(name)
         encoded = name == "_FillValue" and self.entry.dtype.kind in "iuf"
         return fill_of_attribute(value, self.entry.dtype) if encoded else value
 
     def said(self, name: str) -> Any:
-        """An attribute in a form in which two that mean the same are equal."""
+        """Return an attribute in a normalized form, in which equal meanings compare equal."""
         value = self.shown(name)
         if name == "_FillValue" and value != value:
-            return None  # NaN is no number without it as well, and is what xarray gives floats
+            return None  # NaN marks missing values by itself, and is xarray's default for floats
         if name == "calendar":
             text = value.strip().lower() if isinstance(value, str) else value
             return _CALENDARS.get(text, text) if text is None or isinstance(text, str) else text
@@ -126,7 +126,7 @@ class Sourced:
 
 
 def sourced(maps: list[ArrayMap]) -> list[dict[str, Sourced]]:
-    """Path → array for each source."""
+    """Return a mapping from path to array for each source."""
     parents: dict[str, str] = {}
     for each in maps:
         for path, entry in each.arrays.items():
@@ -147,10 +147,10 @@ def sourced(maps: list[ArrayMap]) -> list[dict[str, Sourced]]:
 
 
 def compare(first: Sourced, other: Sourced) -> Conversion | None:
-    """None where stored values mean the same, or how to convert times.
+    """Return None if stored values have the same meaning, or the conversion of times.
 
     Raises:
-        Error: ``mismatch``, that names what differs.
+        Error: ``mismatch``, with the difference.
     """
     differ = _differing(first, other)
     if not differ:
@@ -164,27 +164,27 @@ def compare(first: Sourced, other: Sourced) -> Conversion | None:
 
 
 def same(first: Sourced, other: Sourced) -> None:
-    """Raise ``mismatch`` where anything differs, be it units that could be converted."""
+    """Raise ``mismatch`` for any difference, even of units that could be converted."""
     differ = _differing(first, other)
     if differ:
         raise _mismatch(first, other, differ[0])
 
 
 def unlike_scales(arrays: Sequence[Sourced]) -> bool:
-    """Whether arrays of numbers differ in scale or offset, and in nothing else that doesn't belong to it."""
+    """Whether numeric arrays differ in scale or offset, and in no attribute unrelated to packing."""
     differ = {name for array in arrays[1:] for name in _differing(arrays[0], array)}
     plain = all(array.entry.dtype.kind in "iuf" and not set(_CODES) & set(array.attrs) for array in arrays)
     return bool(differ & set(SCALE)) and differ <= set(PACKED) and plain
 
 
 def _differing(first: Sourced, other: Sourced) -> list[str]:
-    # What one doesn't say of a projection, or of its characters, may be what it is anyway.
+    # Attributes of a projection or an encoding may be omitted: compare them only if both arrays have them.
     both = [name for name in (*_PROJECTION, _ENCODING) if name in first.attrs and name in other.attrs]
     return [name for name in (*_MEANING, *both) if first.said(name) != other.said(name)]
 
 
 def _times(first: Sourced, other: Sourced) -> Conversion | None:
-    """How to get from one's units to the other's; None if they are not times, or are scaled."""
+    """Return the conversion of one array's times to the other's units; None if not times, or scaled."""
     ours, theirs = first.attrs.get("units"), other.attrs.get("units")
     plain = not {"scale_factor", "add_offset", "_Unsigned"} & set(other.attrs)
     if not (is_time(ours) and is_time(theirs) and plain and other.entry.dtype.kind in "iuf"):
@@ -193,7 +193,7 @@ def _times(first: Sourced, other: Sourced) -> Conversion | None:
 
 
 def _same_limits(first: Sourced, other: Sourced, times: Conversion) -> None:
-    """The joined array has the first one's limits: the others' must be the same moments."""
+    """Reject limits that differ: the joined array keeps the first array's limits."""
     for name in LIMITS:
         ours, theirs = first.attrs.get(name), other.attrs.get(name)
         if ours is None and theirs is None:
@@ -236,7 +236,7 @@ def _mismatch(first: Sourced, other: Sourced, name: str) -> errors.Error:
 
 
 def _element(value: Any, dtype: np.dtype) -> Any:
-    """A number of an attribute as an element of ``dtype``; None where it can't be one."""
+    """Return an attribute's number as an element of ``dtype``; None if that is impossible."""
     try:
         number = np.asarray(float(value) if isinstance(value, str) else value)
     except (TypeError, ValueError, OverflowError):
@@ -245,12 +245,12 @@ def _element(value: Any, dtype: np.dtype) -> Any:
         return None
     with np.errstate(all="ignore"):
         element = number.astype(dtype)[()]
-    # Rounded to a float is how readers compare; rounded to an integer it would be another number.
+    # Readers compare values rounded to a float; an integer must be exact.
     return None if dtype.kind in "iu" and element != number else element
 
 
 def _encoding(name: str) -> str:
-    """One name for an encoding that has several."""
+    """Return the canonical name of an encoding."""
     try:
         return codecs.lookup(name.strip()).name
     except (LookupError, ValueError):
@@ -258,7 +258,7 @@ def _encoding(name: str) -> str:
 
 
 def beside(path: str, name: str, each: ArrayMap) -> str:
-    """The path of what an array at ``path`` calls ``name``: in its group, or in one above."""
+    """Return the path of the array ``name`` that ``path`` refers to, in its group or a parent group."""
     if name.startswith("/"):
         return name
     group = path.rsplit("/", 1)[0]

@@ -1,4 +1,4 @@
-"""One value for null in the columns that are joined: of tables in memory, and of the table they extend."""
+"""Choose one value for null in joined columns: of in-memory tables, and of the table they extend."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from icecore import errors
 from icecore.repository.json_attributes import fill_attribute, fill_of_attribute
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
 
-#: attributes that hold the value for null: of numbers, of strings
+#: attributes with the value for null: of numbers, of strings
 NULL = ("_FillValue", "missing_value")
-#: path of an array, value → whether the stored rows hold it
+#: maps (path of an array, value) to whether the stored rows contain the value
 Holds = Callable[[str, Any], bool]
 
 
@@ -72,7 +72,7 @@ def _differ(nulls: Sequence[Any]) -> bool:
 def _joined(
     entries: Sequence[ArrayEntry], candidates: Iterable[Any], holds: Holds
 ) -> list[ArrayEntry] | None:
-    """Return the columns with the first candidate that none of them holds as a value."""
+    """Return the columns with the first candidate that none of them contains as a value."""
     dtype = np.result_type(*(entry.dtype for entry in entries))
     for null in candidates:
         found = []

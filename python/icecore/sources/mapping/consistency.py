@@ -1,4 +1,4 @@
-"""Arrays without the dimension that files are joined along: the same in all of them, or refused."""
+"""Check that arrays without the joined dimension are equal in all files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icecore.sources.mapping import coordinate_tolerance
 from icecore.sources.mapping.array_map import ArrayEntry, DamagedSource, Note, Region, blocks
 from icecore.sources.mapping.cf_compare import Sourced, same
 
-#: Bytes of the first file that are remembered.
+#: cached bytes of the first file
 _REMEMBERED = 64 << 20
 
 
@@ -32,16 +32,16 @@ class Rounding:
     found: dict[str, tuple[Sourced, list[float]]] = field(default_factory=dict)
 
     def accepts(self, first: Sourced, other: Sourced) -> bool:
-        """Whether two arrays may differ by rounding."""
+        """Whether two arrays may differ by rounding errors."""
         is_coordinate = self.limit is not None and first.entry.path in self.coordinates
         return is_coordinate and coordinate_tolerance.comparable(first.entry, other.entry)
 
     def add(self, first: Sourced, difference: float) -> None:
-        """Remember a difference that was accepted."""
+        """Record an accepted difference."""
         self.found.setdefault(first.entry.path, (first, []))[1].append(difference)
 
     def results(self) -> Iterator[tuple[ArrayEntry, Note]]:
-        """The coordinates that differ, with what is recorded in their attributes, and a note on each."""
+        """Yield the coordinates that differ, with attributes that record it, and a note on each."""
         assert self.limit is not None
         for path, (first, differences) in self.found.items():
             entry = first.entry
@@ -51,12 +51,11 @@ class Rounding:
 
 
 def alike(arrays: list[list[Sourced]], dim: str, rounding: Rounding) -> None:
-    """Compare each list's first array with its others, file by file: each is opened once, however many
-    arrays it has.
+    """Compare each list's first array with the others, file by file, so that each file is opened only once.
 
     Raises:
-        Error: ``mismatch`` where one differs in dtype, shape, meaning or a value; ``invalid`` for a tolerance
-            that is not below half of a coordinate's smallest step.
+        Error: ``mismatch`` if dtype, shape, meaning or a value differs; ``invalid`` for a tolerance that is
+            not below half of a coordinate's smallest step.
     """
     by_file: dict[str, list[tuple[Sourced, Sourced]]] = {}
     for first, *others in arrays:
@@ -73,7 +72,7 @@ def alike(arrays: list[list[Sourced]], dim: str, rounding: Rounding) -> None:
 
 
 class _Known:
-    """What was read of first arrays: the same blocks are compared with those of every file."""
+    """Cached blocks of first arrays, which are compared with the blocks of every other file."""
 
     def __init__(self) -> None:
         self.blocks: dict[tuple[str, str, int], np.ndarray] = {}
@@ -91,7 +90,7 @@ class _Known:
 
 
 def _nearly_equal(first: Sourced, other: Sourced, dim: str, known: _Known, rounding: Rounding) -> None:
-    """Compare coordinates that may differ by ``rounding``."""
+    """Compare coordinates, which may differ by ``rounding``."""
     same(first, other)
     limit, largest = rounding.limit or 0.0, _difference(first, other, known)
     if largest > limit:

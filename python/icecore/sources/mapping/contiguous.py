@@ -1,4 +1,4 @@
-"""Arrays that lie in a file as one run of raw elements, cut into chunks of a useful size."""
+"""Split arrays that are one contiguous run of raw elements in a file into chunks of a useful size."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _WHOLE = 4 << 20
 
 @dataclass
 class Located:
-    """Chunks of one array. ``chunks`` is flat in C order over the grid of ``chunk``; ``copied`` can't be
-    linked.
+    """Locations of the chunks of one array.
+
+    ``chunks`` are flat indices in C order over the grid of ``chunk``; chunks in ``copied`` can't be linked.
     """
 
     chunk: tuple[int, ...]
@@ -27,7 +28,7 @@ class Located:
 
 
 def nothing(chunk: tuple[int, ...]) -> Located:
-    """No chunk at all: everything is the fill value."""
+    """Return no chunks: all elements have the fill value."""
     empty = np.empty(0, "u8")
     return Located(chunk, empty, empty, empty, empty)
 
@@ -38,12 +39,11 @@ def grid_of(shape: tuple[int, ...], chunk: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def contiguous(offset: int | None, shape: tuple[int, ...], itemsize: int, available: int) -> Located:
-    """One contiguous array cut into chunks of about 1 MiB; ``available`` is the bytes that the file has for
-    it.
+    """Split one contiguous array into chunks of about 1 MiB; ``available`` is the size in bytes of its data.
 
-    Lengths that a chunk divides are preferred, so that each chunk is one exact range of the file; where none
-    does, the partial chunk at the end is copied: reading past the array would show foreign bytes to whoever
-    appends later.
+    Lengths that divide the axis are preferred, so that each chunk is one exact byte range of the file. If
+    there are none, the partial chunk at the end is copied: its byte range would extend past the array, and a
+    later append would expose bytes that do not belong to it.
     """
     chunk = split(shape, itemsize)
     if offset is None or prod(shape) == 0:
@@ -72,9 +72,7 @@ def contiguous(offset: int | None, shape: tuple[int, ...], itemsize: int, availa
 
 
 def split(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """A chunk shape of about 1 MiB that is one run of a C-order array, and that divides its shape where
-    possible.
-    """
+    """Return a chunk shape of about 1 MiB that is one run of a C-order array and divides it if possible."""
     chunk = [max(n, 1) for n in shape]
     for axis in range(len(chunk)):
         if prod(chunk) * itemsize <= _TARGET:
@@ -89,9 +87,7 @@ def split(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def _divisor(length: int, wanted: int, row: int) -> int:
-    """The divisor of ``length`` nearest to ``wanted`` that keeps chunks between 64 KiB and 4 MiB, else
-    ``wanted``.
-    """
+    """Return the divisor of ``length`` nearest to ``wanted`` (chunks of 64 KiB to 4 MiB), else ``wanted``."""
     low, high = max(1, (64 << 10) // row), max(1, _WHOLE // row)
     found = wanted
     best = 0.0

@@ -1,4 +1,4 @@
-"""Whether files that follow each other along a dimension do so in its coordinate, too."""
+"""Check that files joined along a dimension are also in the order of its coordinate."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Ends(NamedTuple):
 
 
 def ends(whole: ArrayEntry, parts: Sequence[tuple[str, int]]) -> list[Ends]:
-    """Of each part of a joined coordinate, by name and length; without those that hold nothing.
+    """Return the ends of each non-empty part of a joined coordinate; ``parts`` are names and lengths.
 
-    None at all where the coordinate holds no numbers, or where some can't be read (who reads all of it says
+    Returns an empty list if the coordinate is not numeric or can't be read (a full read reports the error).
     why).
     """
     found: list[Ends] = []
@@ -32,7 +32,7 @@ def ends(whole: ArrayEntry, parts: Sequence[tuple[str, int]]) -> list[Ends]:
     start = 0
     try:
         with keep_open():
-            if whole.links is None and whole.nbytes <= SMALL:  # it is copied: read once, for both
+            if whole.links is None and whole.nbytes <= SMALL:  # it is copied: read it once for both uses
                 whole.read = whole.read((slice(0, whole.shape[0]),)).__getitem__
             for name, count in parts:
                 places = (start, start + count - 1) if count else ()
@@ -46,10 +46,10 @@ def ends(whole: ArrayEntry, parts: Sequence[tuple[str, int]]) -> list[Ends]:
 
 
 def disorder(parts: Sequence[Ends], units: object = None) -> str:
-    """What is to be said where a part doesn't begin behind the end of the one before it, in the direction
-    that most parts take, or else most steps from one to the next; else "". NaN is before and behind all.
+    """Return a message if a part does not begin after the end of the previous one; otherwise "".
 
-    ``units`` of the values, for the message.
+    The direction is that of most parts, or else of most steps between parts. NaN is never out of order.
+    ``units`` are the units of the values, for the message.
     """
     within = sum((part.last > part.first) - (part.last < part.first) for part in parts)
     between = sum((b.first > a.last) - (b.first < a.last) for a, b in pairwise(parts))

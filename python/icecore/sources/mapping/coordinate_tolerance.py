@@ -1,4 +1,4 @@
-"""Coordinates that differ by rounding between joined files: which arrays they are, how much they differ."""
+"""Coordinates that differ by rounding between joined files: find and compare them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(tolerance: float | None, concat: str | None) -> None:
     """Reject a tolerance that no join can use.
 
     Raises:
-        Error: ``invalid`` if it is negative, infinite or no number, or if nothing is joined.
+        Error: ``invalid`` if it is negative, infinite or not a number, or if nothing is joined.
     """
     if tolerance is None:
         return
@@ -78,7 +78,7 @@ def comparable(one: ArrayEntry, other: ArrayEntry) -> bool:
 
 
 def largest_difference(entry: ArrayEntry, ours: Read, theirs: Read) -> float:
-    """Return the largest difference of two arrays like ``entry``; infinite where one of them is NaN."""
+    """Return the largest difference of two arrays like ``entry``; infinite if only one of them is NaN."""
     largest = 0.0
     for at, region in enumerate(blocks(entry.shape, entry.dtype.itemsize)):
         one, other = (read(at, region).astype("f8") for read in (ours, theirs))

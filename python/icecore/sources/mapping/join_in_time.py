@@ -1,4 +1,4 @@
-"""Join the time series of several files (GWOSC strain and masks): each becomes one array on one time axis."""
+"""Join time series of several files (GWOSC strain and masks) into one array each, on one time axis."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Part:
 
     @property
     def stop(self) -> int:
-        """Index behind its last sample."""
+        """Index after its last sample."""
         return self.index + self.entry.shape[0]
 
 
@@ -43,7 +43,7 @@ class Series:
         return self.parts[0].entry
 
     def fits(self, entry: ArrayEntry, axis: TimeAxis) -> bool:
-        """Whether an entry goes on where this series is, on its samples."""
+        """Whether an entry continues this series on the same sampling grid."""
         same = _kind(entry) == _kind(self.first) and axis.step == self.axis.step
         return same and abs(self.axis.time(self.axis.index(axis.t0)) - axis.t0) <= 1
 
@@ -56,7 +56,7 @@ class SeriesReader:
     fill: Any
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The samples of ``region`` (one slice), gaps filled."""
+        """Return the samples of ``region`` (one slice), gaps filled."""
         low, high = region[0].start, region[0].stop
         out = np.full(high - low, self.fill, self.parts[0].entry.dtype)
         for part in self.parts:
@@ -73,10 +73,10 @@ def has_series(arrays: ArrayMap) -> bool:
 
 
 def join(maps: Sequence[ArrayMap], name: str) -> ArrayMap:
-    """Join the series of sources in time; other arrays are those of the first source.
+    """Join the series of sources in time; other arrays are taken from the first source.
 
-    A part with another dtype, rate or flags begins an array of its own (``PATH.GPS``); of parts that overlap
-    the earlier is kept.
+    A part with another dtype, rate or flags begins a separate array (``PATH.GPS``). If parts overlap, the
+    earlier one is kept.
     """
     result = ArrayMap(name, groups=dict(maps[0].groups))
     result.dropped = [note for each in maps for note in each.dropped]
@@ -110,7 +110,7 @@ def _kind(entry: ArrayEntry) -> tuple[Any, ...]:
 
 def _axis(entry: ArrayEntry) -> TimeAxis:
     axis = TimeAxis.of(entry.attrs)
-    assert axis is not None  # as the caller asked for KEY
+    assert axis is not None  # the caller checked for KEY
     return axis
 
 
@@ -172,7 +172,7 @@ class _Checks:
 
 
 def _links(parts: Sequence[Part]) -> Links | None:
-    """The references of all parts, where their chunks lie on one regular grid and all are there."""
+    """Return the references of all parts, if their chunks are on one regular grid and none is missing."""
     chunk, codecs = parts[0].entry.chunks, parts[0].entry.codecs
     if not isinstance(chunk, tuple):
         return None
@@ -199,7 +199,7 @@ def _links(parts: Sequence[Part]) -> Links | None:
 
 
 def by_detector(maps: Sequence[ArrayMap]) -> list[list[int]]:
-    """Numbers of the sources that belong together: those of one detector (``meta/Detector``)."""
+    """Return the indices of the sources of each detector (``meta/Detector``)."""
     found: dict[str, list[int]] = defaultdict(list)
     for i, each in enumerate(maps):
         found[_detector(each)].append(i)
@@ -213,6 +213,6 @@ def _detector(arrays: ArrayMap) -> str:
     try:
         value = entry.read(())
     except errors.Error:
-        return ""  # reading the array itself reports what is wrong
+        return ""  # reading the array itself reports the error
     item = np.asarray(value).item()
     return item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)

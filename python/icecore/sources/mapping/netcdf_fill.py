@@ -1,4 +1,4 @@
-"""What the netCDF library shows where nothing was written."""
+"""Default fill values of the netCDF library."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ _FILLS: dict[str, Any] = {
 
 
 def default_fill(dtype: np.dtype) -> Any:
-    """The fill value of a variable that has none of its own; None where netCDF has no such type."""
+    """Return the default fill value of a variable; None if netCDF has no such type."""
     value = _FILLS.get(dtype.str[1:])
     return None if value is None else dtype.type(value)

@@ -1,4 +1,4 @@
-"""Reading regions of raw elements straight from a file's bytes: NumPy and netCDF-3 files."""
+"""Read regions of raw elements directly from a file: NumPy and netCDF-3 files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _GATHER = 1 << 16
 
 @dataclass(frozen=True)
 class RawReader:
-    """Regions of an array whose elements lie in C order from ``offset``; can be pickled.
+    """Reader for regions of an array whose elements are stored in C order from ``offset``; can be pickled.
 
-    ``stored`` is the dtype in the file, ``record`` the bytes from one index of the first axis to the next
-    where that is more than a row (netCDF-3 records), ``fortran`` whether the axes lie in reverse order.
+    ``stored`` is the dtype in the file. ``record`` is the distance in bytes between indices of the first axis
+    if it is more than a row (netCDF-3 records). ``fortran``: the axes are stored in reverse order.
     """
 
     source: str
@@ -35,9 +35,7 @@ class RawReader:
     fortran: bool = False
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region`` (one ``slice(start, stop)`` per axis), C-contiguous, in native byte
-        order.
-        """
+        """Return the elements of ``region`` (one ``slice`` per axis), C-contiguous, in native byte order."""
         data = open_bytes(self.source)
         try:
             if data.identity != self.identity:
@@ -77,7 +75,7 @@ class RawReader:
         return out
 
     def _run_axis(self, region: Region, shape: tuple[int, ...]) -> int:
-        """The first axis that is read as one span of the file: as far out as little is read in vain."""
+        """Return the outermost axis that can be read as one span of the file with few unneeded bytes."""
         run = len(shape) - 1
         while run > 0 and not (run == 1 and self.record):
             part = region[run]

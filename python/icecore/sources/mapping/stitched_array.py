@@ -1,6 +1,4 @@
-"""One array that is spread over several files along an axis: its cells, its links, and reading across the
-seams.
-"""
+"""Join parts of an array from several files along one axis: chunk grid, links, and reads across files."""
 
 from __future__ import annotations
 
@@ -25,17 +23,18 @@ from icecore.sources.mapping.array_map import (
 )
 from icecore.sources.mapping.time_units import Conversion
 
-# What a codec's configuration may differ in without decoding differently.
+# Codec settings that do not affect decoding.
 _EFFORT = {"level", "clevel", "cname"}
 _USEFUL = 64 << 10
-#: bytes up to which a joined array is copied rather than linked with chunks of unlike lengths
+#: arrays up to this size (bytes) are copied rather than linked with chunks of different lengths
 SMALL = 4 << 20
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A reader whose values are brought to another dtype, which has to hold them exactly, or time unit;
-    ``fill`` are numbers that mark missing times, ``name`` is for errors.
+    """Reader that converts values to another dtype, which must hold them exactly, or to another time unit.
+
+    ``fill`` are the numbers that mark missing times; ``name`` is for error messages.
     """
 
     read: Reader
@@ -54,8 +53,8 @@ class Converted:
         return np.ascontiguousarray(values)
 
     def _exact(self, stored: np.ndarray, values: np.ndarray) -> None:
-        """Refuse 64-bit integers that the floats don't hold."""
-        limit = float(np.iinfo(stored.dtype).max)  # rounded up, to the first that is too large
+        """Reject 64-bit integers that the floats can't represent."""
+        limit = float(np.iinfo(stored.dtype).max)  # rounded up to the first value that is too large
         with np.errstate(invalid="ignore"):
             rounded = (values >= limit) | (values.astype(stored.dtype) != stored)
         if rounded.any():
@@ -69,8 +68,9 @@ class Converted:
 
 @dataclass(frozen=True)
 class Stitched:
-    """Reads across several readers that follow each other along ``axis``; ``starts`` has one item more than
-    readers and ``sources``, the files that they read.
+    """Reader over consecutive readers along ``axis``.
+
+    ``sources`` are the files of the readers; ``starts`` has one item more than ``readers``.
     """
 
     readers: tuple[Reader, ...]
@@ -80,7 +80,7 @@ class Stitched:
     dtype: np.dtype
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region``, C-contiguous."""
+        """Return the elements of ``region``, C-contiguous."""
         wanted = region[self.axis]
         first = int(np.searchsorted(self.starts, wanted.start, "right")) - 1
         parts = []
@@ -98,8 +98,9 @@ class Stitched:
         return np.concatenate(parts, axis=self.axis)
 
     def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
-        """The files that can't be read, which are looked for; ``shape`` is the joined array's. All of them,
-        as each that was met later would have everything written anew.
+        """Return an error for all files that can't be read, or None; ``shape`` is the joined array's.
+
+        All files are checked, because each one found later would require a new attempt to write everything.
         """
         found: list[DamagedSource] = []
         for reader, source, low, high in zip(
@@ -120,9 +121,7 @@ class Stitched:
 
 @dataclass
 class Part:
-    """One file's share: its entry, how it is read, whether its links can stay, where it starts along the
-    axis, the file.
-    """
+    """Part of one file: its entry, reader and source, whether it can be linked, and its start on the axis."""
 
     entry: ArrayEntry
     read: Reader
@@ -147,10 +146,10 @@ def is_raw(codecs: list[dict[str, Any]]) -> bool:
 
 
 def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
-    """Fill in ``whole`` (shape, dtype and codecs are set) from its parts: chunks, links, copies, reader.
+    """Set chunks, links, copies and reader of ``whole`` (shape, dtype and codecs are set) from its parts.
 
     Returns:
-        Why all of it is copied although some parts could be linked, or "".
+        The reason for copying all of it although some parts could be linked, or "".
     """
     starts = (*(part.start for part in parts), whole.shape[axis])
     readers, sources = tuple(part.read for part in parts), tuple(part.source for part in parts)
@@ -168,7 +167,7 @@ def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
     cells = _cells(parts, axis, chunk[axis])
     whole.chunks = _grid(cells, axis, chunk, whole.shape)
     if isinstance(whole.chunks, list) and whole.nbytes <= SMALL:
-        # Plain zarr-python opens no rectilinear grid unless told to: not worth it for a time axis.
+        # Copy a small array such as a time axis: zarr-python opens rectilinear grids only with an option.
         _copy_all(whole)
         return "small, and no regular chunks fit the files' lengths"
     whole.links, whole.native = _merge(parts, cells, axis, whole)
@@ -189,7 +188,7 @@ def _copy_all(whole: ArrayEntry) -> None:
 
 
 def _cells(parts: list[Part], axis: int, usual: int) -> list[list[int]]:
-    """Each part's chunk lengths along the axis; only the last part's last cell may stick out of the array."""
+    """Return each part's chunk lengths along the axis; only the last chunk may extend past the array."""
     cells = []
     for i, part in enumerate(parts):
         length = part.entry.shape[axis]
@@ -278,8 +277,9 @@ def _shift(flat: np.ndarray, grid: list[int], axis: int, base: int, total: tuple
 
 
 def _fitting(part: Part, lengths: list[int], axis: int, whole: ArrayEntry) -> tuple[Links, list[int]]:
-    """A part's links that fit their cells, and the chunks that don't: a cut-off last cell holds less than its
-    chunk.
+    """Return a part's links that fit the chunk grid, and the chunks that do not fit.
+
+    A chunk that is cut off at the end of the part has fewer elements than a stored chunk.
     """
     links, chunk = part.entry.links, part.entry.chunks
     if links is None or not isinstance(chunk, tuple):
@@ -290,7 +290,7 @@ def _fitting(part: Part, lengths: list[int], axis: int, whole: ArrayEntry) -> tu
     grid = part.entry.grid
     last = np.unravel_index(links.chunks.astype("i8"), grid)[axis] == grid[axis] - 1
     if is_raw(whole.codecs) and prod(chunk[:axis]) == 1:
-        # Raw rows: the cell is simply the beginning of the chunk.
+        # Raw rows: the shorter chunk is the beginning of the stored one.
         cut = links.lengths // np.uint64(chunk[axis]) * np.uint64(lengths[-1])
         return _replace(links, lengths=np.where(last, cut, links.lengths)), copied
     copied += [int(i) for i in links.chunks[last]]
@@ -298,7 +298,7 @@ def _fitting(part: Part, lengths: list[int], axis: int, whole: ArrayEntry) -> tu
 
 
 def _align(parts: list[Part]) -> None:
-    """Cut raw rows into equal chunks where a useful divisor exists: a regular grid is portable."""
+    """Split raw rows into equal chunks if a useful divisor exists, because a regular grid is portable."""
     rows: list[int] = []
     for part in parts:
         chunk, shape = part.entry.chunks, part.entry.shape

@@ -1,4 +1,4 @@
-"""Chunks of an array that a source stores; all others hold the fill value and are not read."""
+"""Stored chunks of a source's array; all other chunks have the fill value and are not read."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from math import prod
 
 import numpy as np
 
-#: chunks that samples are drawn from
+#: largest number of chunks for sampling
 _SAMPLED = 4096
-#: places in chunks that are drawn from: steps of the golden ratio spread evenly, however many there are
+#: step between sampled positions in chunks; multiples of the golden ratio are spread evenly
 _STEP = 0.6180339887498949
 
 
 @dataclass(frozen=True)
 class Held:
-    """Chunks of a regular grid over an array that hold something.
+    """Stored chunks of an array with a regular grid.
 
     Attributes:
-        shape: of the array, in elements.
-        chunk: of a chunk, in elements.
-        chunks: flat numbers (u64, C order over the grid) of those that there are.
+        shape: shape of the array, in elements.
+        chunk: shape of a chunk, in elements.
+        chunks: flat indices (u64, C order over the grid) of the stored chunks.
     """
 
     shape: tuple[int, ...]
@@ -30,7 +30,7 @@ class Held:
 
     @property
     def full(self) -> bool:
-        """Whether all chunks are there."""
+        """Whether all chunks are stored."""
         return len(self.chunks) >= prod(self._counts)
 
     @property
@@ -46,8 +46,9 @@ class Held:
         budget: int,
         origin: Sequence[int] | None = None,
     ) -> list[tuple[list[int], list[int]]]:
-        """Start and shape of the boxes that an array of ``shape``, in which this one begins at ``origin``, is
-        packed in: those of the whole walk (``_icecore.gather_regions``) that hold something.
+        """Return start and shape of the boxes of ``_icecore.gather_regions`` with stored chunks.
+
+        ``shape`` is the shape of the target array, in which this array begins at ``origin``.
         """
         from icecore import _icecore
 
@@ -56,7 +57,7 @@ class Held:
         return _icecore.gather_regions(shape, unit, source, itemsize, budget, (*there, chunks))
 
     def moved(self, axis: int, by: int, shape: tuple[int, ...]) -> np.ndarray:
-        """The numbers of the chunks in the grid of a larger array, ``by`` chunks further along an axis."""
+        """Return the chunk numbers in the grid of a larger array, shifted by ``by`` chunks along an axis."""
         index = self._index(self.chunks)
         index[axis] = index[axis] + np.uint64(by)
         flat = np.zeros(len(self.chunks), "u8")
@@ -65,7 +66,7 @@ class Held:
         return flat
 
     def _index(self, chunks: np.ndarray) -> list[np.ndarray]:
-        """Flat numbers → the numbers along each axis; NumPy's own counts no further than 2**63 elements."""
+        """Return indices per axis for flat indices; NumPy's function is limited to 2**63 elements."""
         rest, columns = np.asarray(chunks, "u8"), []
         for count in reversed(self._counts):
             columns.append(rest % np.uint64(count))
@@ -73,8 +74,9 @@ class Held:
         return columns[::-1]
 
     def places(self, chunk: Sequence[int]) -> np.ndarray:
-        """Chunks of another grid over the same array that hold something: all, or some from all over where
-        there are many. A row of indexes each, in C order.
+        """Return stored chunks of another grid over the same array, one row of indices each, in C order.
+
+        If there are many, an evenly spread selection is returned.
         """
         count = min(len(self.chunks), _SAMPLED)
         picked = np.linspace(0, len(self.chunks) - 1, count).astype("i8") if count else np.empty(0, "i8")

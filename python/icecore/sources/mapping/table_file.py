@@ -1,4 +1,4 @@
-"""What a label says about a table, and a table as a source: plain values."""
+"""Plain values that describe a table: the columns of its label, and its file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import IO, Any, Literal
 Kind = Literal["any", "number", "hex", "words", "text", "comma"]
 
 
-#: bytes of a cell that a label is believed
+#: largest cell width (bytes) that is accepted from a label
 LONGEST = 1 << 16
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column as its label describes it.
+    """A column as described by its label.
 
     Attributes:
-        name: of the column.
-        start, length: bytes of the row that it takes, for rows of fixed length.
-        kind: what its cells are; ``any`` if unknown.
-        attrs: ``units``, ``long_name``, ``description``, ``missing_value`` and the like.
-        longest: the most bytes that a cell may have, where rows have no fixed length.
-        binary: how a binary value is stored, see :mod:`icecore.sources.tables.binary`.
-        lead: bytes at the beginning of a cell that are spaces in all rows.
+        name: name of the column.
+        start, length: byte range of its cells in a row, for rows of fixed length.
+        kind: kind of its cells; ``any`` if unknown.
+        attrs: ``units``, ``long_name``, ``description``, ``missing_value`` and similar attributes.
+        longest: largest number of bytes of a cell, if rows have no fixed length.
+        binary: storage type of a binary value, see :mod:`icecore.sources.tables.binary`.
+        lead: number of bytes at the beginning of a cell that are spaces in all rows.
     """
 
     name: str
@@ -38,38 +38,38 @@ class Field:
 
     @property
     def stated(self) -> int | None:
-        """``longest`` where it is one that cells have: columns of text get that width."""
+        """``longest`` if it is plausible: string columns get that width."""
         return self.longest if self.longest is not None and 0 < self.longest <= LONGEST else None
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table as its label describes it.
+    """A table as described by its label.
 
     Attributes:
-        label: the label's name.
-        file: the data file's name, as the label has it.
+        label: name of the label.
+        file: name of the data file in the label.
         layout: ``fixed`` or ``delimited`` text, or ``binary``.
-        fields: in the order of their bytes.
-        offset: bytes before the first row.
-        row_bytes: of a row of fixed length, line end included.
-        rows: how many there are, where the label says so.
-        separator: between the cells of delimited text.
-        attrs: of the table.
+        fields: the columns, in the order of their bytes.
+        offset: number of bytes before the first row.
+        row_bytes: length of a row of fixed length in bytes, line end included.
+        rows: number of rows, if the label states it.
+        separator: separator of the cells of delimited text.
+        attrs: attributes of the table.
         comma: whether numbers have a decimal comma.
-        notes: properties that were inferred from the data and may be wrong, in sentences.
+        notes: sentences about properties that were inferred from the data and may be wrong.
         doubt: why the columns can't be inferred without an option; empty if they can.
-        name: what the label calls the table, where it describes several.
-        followed: whether another table lies behind it in its file.
-        cut: how the fields of a table without a label were found: at columns of spaces, or from lines above
-            the rows that state them; empty where a label or separators say so.
-        width: bytes of a row without its line end, where the fields were found from its first lines.
+        name: name of the table in a label that describes several.
+        followed: whether another table follows in the same file.
+        cut: how the fields of a table without a label were found: from columns of spaces, or from lines above
+            the rows; empty if a label or separators define them.
+        width: bytes of a row without its line end, if the fields were inferred from the first lines.
         between: the columns of spaces between those fields.
         last_open: whether the last field is as long as its longest cell.
-        surveyed: whether all lines of the file were taken into account.
-        trimmed: whether rows of fixed fields may lack spaces at their ends.
+        surveyed: whether all lines of the file were examined.
+        trimmed: whether rows of fixed fields may lack trailing spaces.
         crlf: whether the rows of a trimmed table end in CR LF.
-        closing: the line that ends the rows of a table, as that of RST.
+        closing: the line that ends the rows of a table, as in RST.
     """
 
     label: str
@@ -97,20 +97,20 @@ class TableSpec:
 
     @property
     def blank_row(self) -> bytes:
-        """A row of fixed fields that has only spaces."""
+        """Return a row of fixed fields that contains only spaces."""
         end = b"\r\n" if self.crlf else b"\n"
         return b" " * (self.row_bytes - len(end)) + end
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """One table of one file: what ``pack`` streams from.
+    """One table of one file, which ``pack`` streams.
 
     Attributes:
-        name: of the data file, as it is kept with the table.
-        place: what it is read from, for messages and to tell whether two sources are one.
-        open: its bytes from the start, decompressed.
-        spec: what a label says, or None.
+        name: name of the data file, as stored with the table.
+        place: location of the data, for messages and to compare sources.
+        open: opens the decompressed bytes from the start.
+        spec: description from a label, or None.
     """
 
     name: str

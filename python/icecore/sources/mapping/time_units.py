@@ -32,7 +32,7 @@ _SECONDS = {
     "microsecond": Fraction(1, 10**6),
     "nanosecond": Fraction(1, 10**9),
 }
-# Up to here every whole number is a double.
+# All integers up to this one are exact in float64.
 _EXACT = 1 << 53
 _GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
 _MIXED = ("standard", "gregorian", "none", "")
@@ -53,19 +53,18 @@ class Conversion:
     shift: Fraction
 
     def apply(self, values: np.ndarray, fill: Any = None, name: str = "") -> np.ndarray:
-        """Convert values, in their own dtype; elements equal to ``fill`` (one number or several) stay, and so
-        do NaN and infinities.
+        """Convert values in their own dtype; elements equal to ``fill``, NaN and infinities are kept.
 
-        Integers stay integers and float32 loses nothing, or that is an error; a float64 is the one nearest to
-        the exact result.
+        Integers stay integers and float32 values must be exact, otherwise an error is raised. float64 values
+        are rounded to the nearest exact result.
 
         Args:
             values: integers or floats.
-            fill: number that marks a missing time.
-            name: of the array, for errors.
+            fill: number (or numbers) that marks a missing time.
+            name: name of the array, for errors.
 
         Raises:
-            Error: ``mismatch`` where a time has no counterpart of its dtype in the new units.
+            Error: ``mismatch`` if a time can't be represented in its dtype in the new units.
         """
         flat = values.reshape(-1)
         moving = np.isfinite(flat)
@@ -86,7 +85,7 @@ class Conversion:
         return int(self.factor * common), int(self.shift * common), common
 
     def _integers(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """New values, and which of them are none of the dtype."""
+        """Return the new values, and which of them do not fit the dtype."""
         scale, shift, common = self._terms
         most = max(abs(int(values.min())), abs(int(values.max())))
         wide = values.astype("i8" if max(most * abs(scale) + abs(shift), common) < 1 << 63 else object)
@@ -96,10 +95,10 @@ class Conversion:
         return new, ((rest != 0) | (new < limits.min) | (new > limits.max)).astype(bool)
 
     def _floats(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The doubles nearest to the new values, and which of them the dtype doesn't hold."""
+        """Return the float64 values nearest to the new ones, and which of them the dtype can't represent."""
         scale, shift, common = self._terms
         wide = values.astype("f8")
-        # Whole numbers up to 2**53 are exact, so that only the division rounds, to the nearest.
+        # Integers up to 2**53 are exact, so that only the division rounds.
         whole = np.abs(wide) * abs(scale) + abs(shift) <= _EXACT
         whole &= (np.rint(wide) == wide) & (common <= _EXACT)
         new = (wide * float(scale) + float(shift)) / float(common)
@@ -111,7 +110,7 @@ class Conversion:
 
 
 def _nearest(over: int, under: int) -> float:
-    """The double nearest to a fraction; NaN where it is too large for one."""
+    """Return the float64 nearest to a fraction; NaN if it is too large."""
     try:
         return over / under
     except OverflowError:
@@ -128,12 +127,12 @@ def _no_counterpart(value: Any, name: str) -> errors.Error:
 
 
 def is_time(units: Any) -> bool:
-    """Whether units are a time since a date."""
+    """Whether units are a time since a reference date."""
     return isinstance(units, str) and _SINCE.match(units) is not None
 
 
 def conversion(old: str, new: str, calendar: str = "standard") -> Conversion | None:
-    """How to get from one time unit to another; None where units or dates can't be understood exactly."""
+    """Return the conversion between two time units; None if it is not exactly defined."""
     one, two = _parse(old), _parse(new)
     if one is None or two is None:
         return None
@@ -154,7 +153,7 @@ def _parse(units: str) -> tuple[Fraction, re.Match[str]] | None:
 
 
 def _gap(one: re.Match[str], two: re.Match[str], calendar: str) -> Fraction | None:
-    """Seconds from date ``two`` to date ``one``."""
+    """Return the seconds from date ``two`` to date ``one``."""
     fraction = (
         Fraction(one.group(7) or 0) - Fraction(two.group(7) or 0) + _zone(two.group(8)) - _zone(one.group(8))
     )
@@ -184,7 +183,7 @@ def _whole(gap: timedelta) -> Fraction:
 
 
 def _zone(text: str | None) -> Fraction:
-    """Seconds east of Greenwich."""
+    """Return the offset of a time zone in seconds east of Greenwich."""
     if text is None or text.upper() in ("Z", "UTC", "GMT"):
         return Fraction(0)
     sign = -1 if text[0] == "-" else 1

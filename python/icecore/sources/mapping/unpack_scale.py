@@ -1,6 +1,4 @@
-"""Convert numbers that files pack with different scales to unscaled floats: what else would one array
-hold of them?
-"""
+"""Convert numbers that files pack with different scales to unscaled floats for one common array."""
 
 from __future__ import annotations
 
@@ -17,8 +15,10 @@ from icecore.sources.mapping.cf_compare import LIMITS, PACKED, SCALE, Sourced, u
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A reader whose values are ``packed * scale + offset``, computed in ``dtype`` as xarray does; NaN where
-    they equal one of ``marks``. Integers are read as ``packed``, unsigned where the file says so.
+    """Reader of ``packed * scale + offset``, computed in ``dtype`` as xarray does.
+
+    Values equal to one of ``marks`` become NaN. Integers are read as
+    ``packed``, which is unsigned if the file says so.
     """
 
     read: Reader
@@ -41,8 +41,9 @@ class Unpacked:
 
 
 def unpacked(arrays: Sequence[Sourced]) -> list[Sourced]:
-    """The same arrays; as floats with NaN where something is missing, if scale or offset differ between them
-    and what else they say of their numbers is the same, or belongs to the packing.
+    """Return the arrays, as unscaled floats (NaN for missing values) if their scales or offsets differ.
+
+    They are only converted if no attribute unrelated to packing differs.
     """
     if not unlike_scales(arrays):
         return list(arrays)
@@ -51,14 +52,14 @@ def unpacked(arrays: Sequence[Sourced]) -> list[Sourced]:
 
 
 def told(arrays: Sequence[Sourced], dtype: np.dtype) -> str:
-    """What a reader of the joined array should know."""
+    """Return the note for readers of the joined array."""
     limits = [name for name in LIMITS if any(name in array.entry.attrs for array in arrays)]
     left = f"; {', '.join(limits)} left out" if limits else ""
     return f"its files have different scales: unpacked to {dtype}, missing values are NaN{left}"
 
 
 def _unpacked(array: Sourced) -> Sourced | None:
-    """None where an attribute is no number."""
+    """Return the unscaled array; None if an attribute is not a number."""
     entry = array.entry
     scale, offset = (_number(array, name) for name in SCALE)
     if scale is False or offset is False or entry.read is None:
@@ -87,7 +88,7 @@ def _unpacked(array: Sourced) -> Sourced | None:
 
 
 def _number(array: Sourced, name: str) -> Any:
-    """An attribute in the file's own type, None where there is none, False where it is no number."""
+    """Return an attribute in the file's type; None if it is missing, False if it is not a number."""
     value = array.said(name)
     if value is None:
         return None
@@ -97,8 +98,10 @@ def _number(array: Sourced, name: str) -> Any:
 
 
 def _float(packed: np.dtype, scale: Any, offset: Any) -> np.dtype:
-    """CF, 8.1: numbers are unpacked to the type of the attributes; to float64 if those are not floats, or
-    a float32 would round integers of 32 bits or more. As in xarray, also where there is but an offset.
+    """Return the dtype of unpacked numbers (CF, 8.1): the type of the attributes.
+
+    It is float64 if those are not floats, if a float32 would round integers of 32 bits or more, or (as in
+    xarray) if there is only an offset.
     """
     given = [value.dtype for value in (scale, offset) if value is not None]
     wide = packed.kind in "iu" and packed.itemsize > 2

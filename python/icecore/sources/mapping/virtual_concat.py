@@ -1,4 +1,4 @@
-"""Several files as one: arrays joined along a dimension, all else equal or refused."""
+"""Join several files along a dimension into one source; everything else must be equal."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from icecore.sources.mapping.stored_chunks import Held
 from icecore.sources.mapping.time_units import Conversion
 from icecore.sources.mapping.unpack_scale import told, unpacked
 
-# Reasons that are spelled out.
+# Number of reasons that are spelled out.
 _SAID = 2
 
 
 def concat(maps: list[ArrayMap], dim: str, unpack: bool = False, tolerance: float | None = None) -> ArrayMap:
     """Join sources along dimension ``dim``, in the given order.
 
-    Arrays that have ``dim`` follow each other along it: chunks stay linked wherever they fit a common grid
-    (rectilinear if lengths are not multiples of the chunk); every source has to have them. Arrays without
-    it have to be equal where they are, and need not be in every source, as in :func:`xarray.concat`.
-    Arrays of several types become one that holds all exactly; 64-bit integers beside floats become float64,
-    and reading one that it doesn't hold is an error. Times in other units than the first source's, and the
-    bounds of their cells, are converted and copied: no float32 or integer is rounded, a float64 is the one
-    nearest to the exact time. With ``unpack`` numbers that are packed with other scales or offsets than the
-    first source's become unscaled floats, in all sources, and a note in ``dropped`` says so
-    (``kind`` is ``"unpacked"``). Coordinates without ``dim`` may differ by ``tolerance`` in their units: the
-    first source's are used, their attributes record the largest difference, and a note says so (``kind`` is
-    ``"tolerance"``).
+    Arrays with ``dim`` are concatenated along it, and every source must have them. Chunks stay linked if they
+    fit a common grid (rectilinear if lengths are not multiples of the chunk). Arrays without ``dim`` must be
+    equal, but need not be in every source, as in :func:`xarray.concat`.
+
+    Arrays of several types become one type that holds all values exactly. 64-bit integers combined with
+    floats become float64; reading a value that float64 can't hold is an error. Times (and the bounds of their
+    cells) in other units than those of the first source are converted: float32 and integers must be exact,
+    float64 is rounded to the nearest value. With ``unpack``, numbers that are packed with different scales or
+    offsets become unscaled floats in all sources; a note in ``dropped`` reports it (``kind`` is
+    ``"unpacked"``). Coordinates without ``dim`` may differ by ``tolerance`` in their units: the first
+    source's values are used, their attributes record the largest difference, and a note reports it (``kind``
+    is ``"tolerance"``).
 
     Raises:
-        Error: ``not-found`` where no array has ``dim``; ``mismatch`` where sources differ in the arrays they
-            have, in shape, in values that should be equal, or in units, scale, offset, fill value or the
-            meanings of codes.
+        Error: ``not-found`` if no array has ``dim``; ``mismatch`` if sources differ in their arrays, shapes,
+            values that must be equal, or in units, scale, offset, fill value or the meanings of codes.
     """
     if not maps:
         raise errors.make("invalid", "nothing to concatenate", "give at least one source")
@@ -78,7 +78,7 @@ def concat(maps: list[ArrayMap], dim: str, unpack: bool = False, tolerance: floa
 
 
 def _same_arrays(first: ArrayMap, other: ArrayMap, dim: str) -> None:
-    """All have to have what is joined."""
+    """Raise ``mismatch`` unless both sources have the same arrays with the joined dimension."""
     for here, there in ((first, other), (other, first)):
         growing = {path for path, entry in here.arrays.items() if dim in entry.dims}
         missing = sorted(growing - set(there.arrays))
@@ -94,7 +94,7 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
     first = arrays[0].entry
     axis = first.dims.index(dim)
     dtype = _common_dtype(arrays)
-    # The first one whose bytes can stay decides how they are read.
+    # The first array with the common dtype determines the codecs.
     model = next((array.entry for array in arrays if array.entry.dtype == dtype), None)
     parts: list[Part] = []
     start = 0
@@ -125,7 +125,7 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
 
 
 def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
-    """The chunks of the parts, where these have one grid and show the same where they have none."""
+    """Return the stored chunks of the parts, if they have one grid and the same fill value."""
     chunks: list[np.ndarray] = []
     unit: tuple[int, ...] | None = None
     for part in parts:
@@ -141,7 +141,7 @@ def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
 
 
 def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:
-    # Units that count from each file's own beginning make as many reasons as files.
+    # Units relative to the beginning of each file give as many reasons as files.
     reasons = list(dict.fromkeys(why))
     if len(reasons) > _SAID + 1:
         reasons[_SAID:] = [f"and {len(reasons) - _SAID} more"]
@@ -180,8 +180,9 @@ def _unlinkable(first: Sourced, array: Sourced, model: ArrayEntry | None, times:
 
 
 def _common_dtype(arrays: list[Sourced]) -> np.dtype:
-    """The dtype that holds every file's values exactly, or does so where all of 64-bit integers are beside
-    floats and small enough, as they are read.
+    """Return the dtype that holds every file's values exactly.
+
+    64-bit integers combined with floats become float64; each value is checked when it is read.
     """
     first = arrays[0]
     result = first.entry.dtype
@@ -192,7 +193,7 @@ def _common_dtype(arrays: list[Sourced]) -> np.dtype:
         both = {entry.dtype.kind, result.kind}
         exact = both <= set("iuf") or both == {"S"}
         wider = np.result_type(entry.dtype, result) if exact else result
-        # NumPy converts int64 and uint64 together to floats, which is unexpected.
+        # NumPy promotes int64 and uint64 together to floats, which users do not expect.
         if not exact or (wider.kind == "f" and both <= set("iu")):
             raise errors.make(
                 "mismatch",
@@ -204,7 +205,7 @@ def _common_dtype(arrays: list[Sourced]) -> np.dtype:
 
 
 def _attributes(first: ArrayEntry, dtype: np.dtype) -> dict[str, Any]:
-    """Its attributes, with ``_FillValue`` in the form that it has for ``dtype``."""
+    """Return the attributes of ``first``, with ``_FillValue`` encoded for ``dtype``."""
     fill = fill_of_attribute(first.attrs.get("_FillValue"), first.dtype)
     return first.attrs if fill is None else {**first.attrs, "_FillValue": fill_attribute(fill, dtype)}
 

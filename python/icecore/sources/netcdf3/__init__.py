@@ -32,7 +32,7 @@ def open(source: str) -> ArrayMap:
     """Index a netCDF-3 file (path or http(s) URL): only its header is read.
 
     Raises:
-        Error: ``corrupt`` where the header contradicts itself or the file is cut off; ``source-changed``.
+        Error: ``corrupt`` if the header is inconsistent or the file is truncated; ``source-changed``.
     """
     before = identity(source)
     data = open_bytes(source)
@@ -95,7 +95,7 @@ def _entry(source: str, ident: Identity, header: Header, item: Variable, notes: 
 
 
 def _records(header: Header, item: Variable) -> Located:
-    """A variable among others in each record: one chunk a record, or several where a record is large."""
+    """Return the chunks of a record variable among others: one or several per record."""
     row = item.shape[1:]
     inner = contiguous(0, row, item.dtype.itemsize, item.row_bytes)
     count = header.records
@@ -136,7 +136,7 @@ def _attrs(item: Variable, dtype: np.dtype, notes: list[Note]) -> tuple[dict[str
 
 
 def _fits(value: np.ndarray, dtype: np.dtype) -> Any:
-    """The fill value as an element of ``dtype``; None where it isn't one."""
+    """Return the fill value as an element of ``dtype``; None if that is impossible."""
     try:
         if dtype.kind == "S":
             return str(value).encode("latin-1", "replace")[:1] if value.dtype.kind == "U" else None

@@ -1,4 +1,4 @@
-"""The header of netCDF-3 files: classic (CDF-1), 64-bit offset (CDF-2) and 64-bit data (CDF-5).
+"""Parser for the header of netCDF-3 files: classic (CDF-1), 64-bit offset (CDF-2) and 64-bit data (CDF-5).
 
 Source: the NetCDF Classic Format Specification of Unidata, and the CDF-5 extension of PnetCDF.
 """
@@ -48,7 +48,7 @@ class Variable:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one record, or of all of it where it has no records; without padding."""
+        """Size in bytes of one record, or of the whole variable without records; without padding."""
         return prod(self.shape[1:] if self.record else self.shape) * self.dtype.itemsize
 
 
@@ -92,20 +92,20 @@ class _Cursor:
         return int.from_bytes(self.take(4), "big")
 
     def size(self) -> int:
-        """A count or length: 4 bytes, 8 in CDF-5."""
+        """Read a count or length: 4 bytes, 8 in CDF-5."""
         return int.from_bytes(self.take(8 if self.wide else 4), "big")
 
     def name_text(self) -> str:
         count = self.size()
         found = self.take(count)
         self.take(-count % 4)
-        return text(found.partition(b"\0")[0])  # old writers count the NUL at a name's end
+        return text(found.partition(b"\0")[0])  # old writers count the NUL at the end
 
     def list_of(self, tag: int) -> int:
         found, count = self.u4(), self.size()
         if found not in (0, tag) or (found == 0 and count):
             raise self.wrong(f"tag {tag} expected at byte {self.position}, found {found}")
-        # Each item takes at least 8 bytes: a larger count is not worth starting on.
+        # Each item takes at least 8 bytes, so a larger count is damage.
         if count * 8 > self.data.identity.size:
             raise self.wrong(f"a list of {count} items in a file of {self.data.identity.size} bytes")
         return count
@@ -124,7 +124,7 @@ def read_header(data: ByteSource, name: str) -> Header:
     """Parse a netCDF-3 header.
 
     Raises:
-        Error: ``corrupt`` where it contradicts itself or the file is shorter than it says, with both sizes.
+        Error: ``corrupt`` if it is inconsistent, or if the file is shorter than it states, with both sizes.
     """
     cursor = _Cursor(data, name)
     magic = cursor.take(4)
@@ -179,7 +179,7 @@ def _variable(cursor: _Cursor, header: Header) -> Variable:
 
 
 def _lay_out(header: Header, size: int, streaming: bool, cursor: _Cursor) -> None:
-    """Shapes, the record size and the number of records; checks that the file is as long as they say."""
+    """Set shapes, record size and number of records, and check the length of the file."""
     for item in header.variables:
         item.shape = tuple(header.dims[index][1] for index in item.dims)
     records = [item for item in header.variables if item.record]

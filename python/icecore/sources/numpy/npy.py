@@ -30,7 +30,7 @@ def open(source: str) -> ArrayMap:
     """Index a ``.npy`` file: one array, named after the file.
 
     Raises:
-        Error: ``corrupt`` if the header is not valid or the file is cut off; ``unsupported`` for pickled
+        Error: ``corrupt`` if the header is invalid or the file is truncated; ``unsupported`` for pickled
             objects.
     """
     before = identity(source)
@@ -47,7 +47,7 @@ def open(source: str) -> ArrayMap:
 
 
 def stem(source: str) -> str:
-    """A file's name without folder and suffix."""
+    """Return a file's name without directory and suffix."""
     path = unquote(urlsplit(source).path) if is_remote(source) else source
     return os.path.splitext(os.path.basename(path))[0] or "array"
 
@@ -55,8 +55,8 @@ def stem(source: str) -> str:
 def read_header(
     data: ByteSource, at: int, length: int, name: str
 ) -> tuple[tuple[int, ...], np.dtype, bool, int]:
-    """Shape, dtype, Fortran order and offset of the elements of the ``.npy`` at byte ``at``, ``length`` bytes
-    long.
+    """Return shape, dtype, Fortran order and data offset of the ``.npy`` of ``length`` bytes at byte
+    ``at``.
     """
     start = data.read_at(at, min(length, 12))
     if len(start) < 10 or not start.startswith(_MAGIC) or start[6] not in (1, 2, 3):
@@ -106,7 +106,7 @@ def raw_entry(
     stored: np.dtype,
     fortran: bool,
 ) -> ArrayEntry:
-    """An array whose raw elements lie at ``offset`` of a file."""
+    """Return the entry of an array whose raw elements begin at ``offset`` of a file."""
     big, plain = stored.newbyteorder("S").isnative and not stored.isnative, True
     dtype = stored.newbyteorder("=")
     if stored.names is not None:
@@ -146,7 +146,7 @@ def _record(stored: np.dtype, name: str) -> np.dtype:
 
 
 def _reversed(located: Located, shape: tuple[int, ...]) -> Located:
-    """Chunks found in the reversed array, as chunks of the array itself."""
+    """Convert chunks of the reversed array to chunks of the array itself."""
     chunk = located.chunk[::-1]
     inner, grid = grid_of(shape[::-1], located.chunk), grid_of(shape, chunk)
 

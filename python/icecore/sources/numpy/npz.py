@@ -1,4 +1,4 @@
-"""NumPy ``.npz`` archives: stored members are linked where they lie in the zip, deflated ones are copied."""
+"""NumPy ``.npz`` archives: stored members are linked in place, deflated ones are copied."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _member(
 
 
 def _data_offset(data: ByteSource, member: zipfile.ZipInfo, label: str) -> int:
-    """Where a stored member's bytes begin: its local header has lengths of its own."""
+    """Return the offset of a stored member's bytes, from the lengths in its local header."""
     local = data.read_at(member.header_offset, 30)
     if len(local) < 30 or local[:4] != b"PK\x03\x04":
         raise errors.make(
@@ -141,7 +141,7 @@ def _compressed(
 
 @dataclass(frozen=True)
 class MemberReader:
-    """Regions of a compressed member, which has to be decompressed from its start up to the region's end."""
+    """Reader for regions of a compressed member, which is decompressed from its start to the region's end."""
 
     source: str
     identity: Identity
@@ -153,7 +153,7 @@ class MemberReader:
     fortran: bool
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region``, C-contiguous, in native byte order."""
+        """Return the elements of ``region``, C-contiguous, in native byte order."""
         unchanged(self.source, self.identity)
         shape = self.shape[::-1] if self.fortran else self.shape
         wanted = region[::-1] if self.fortran else region
@@ -194,7 +194,7 @@ def _intact(source: str, ident: Identity, member: str) -> None:
 
 
 class _Prefix:
-    """The first bytes of something longer."""
+    """Byte source for the first bytes of a longer stream."""
 
     def __init__(self, start: bytes, ident: Identity) -> None:
         self.start, self.identity = start, ident
@@ -207,7 +207,7 @@ class _Prefix:
 
 
 class _Seekable(io.RawIOBase):
-    """A byte source as the file object that ``zipfile`` wants."""
+    """File object for ``zipfile`` over a byte source."""
 
     def __init__(self, data: ByteSource) -> None:
         super().__init__()
@@ -248,5 +248,5 @@ def _archive(data: ByteSource, source: str) -> zipfile.ZipFile:
 
 
 def _opened(source: str) -> zipfile.ZipFile:
-    """An archive that is shared by the reads of many members: each would look through its whole directory."""
+    """Open an archive once for reads of many members: each opening would parse the whole directory."""
     return _archive(open_bytes(source), source)

@@ -1,4 +1,4 @@
-"""ROOT files: trees and ntuples, their baskets and pages linked in place."""
+"""ROOT files: trees and ntuples; baskets and pages are linked in place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NTUPLES = ("ROOT::RNTuple", "ROOT::Experimental::RNTuple")
 
 
 def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool = True) -> ArrayMap:
-    """Index the trees and ntuples of a ROOT file, or only ``tree``, whose branches then are at the root.
+    """Index the trees and ntuples of a ROOT file, or only ``tree``, whose branches are then at the root.
 
     Args:
         source: a file; with ``tree`` also a pattern, whose files are joined in the order of their names.

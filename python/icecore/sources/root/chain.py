@@ -1,4 +1,4 @@
-"""One tree out of several files: arrays joined along the entries."""
+"""Join one tree of several files: arrays are concatenated along the entries."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     """Join the trees of ``maps`` in order.
 
     Raises:
-        Error: ``mismatch`` where a file lacks a branch of another (unless ``allow_missing``), or has it with
-            another type or shape.
+        Error: ``mismatch`` if a file lacks a branch of another (unless ``allow_missing``), or its type or
+            shape differs.
     """
     result = ArrayMap(maps[0].source, {}, {}, [note for each in maps for note in each.dropped])
     result.failed = [error for each in maps for error in each.failed]
@@ -34,8 +34,9 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     entries = [each.groups.get("/", {}).get("entries", 0) for each in maps]
     result.groups["/"] = {**result.groups.get("/", {}), "entries": sum(entries)}
     left_out: set[str] = set()
-    for branch in dict.fromkeys(name for each in maps for name in _branches(each)):
-        lacking = [each.source for each in maps if branch not in _branches(each)]
+    branches = [_branches(each) for each in maps]
+    for branch in dict.fromkeys(name for names in branches for name in names):
+        lacking = [each.source for each, names in zip(maps, branches, strict=True) if branch not in names]
         if not lacking:
             continue
         if not allow_missing:
@@ -53,7 +54,7 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     for path in lists:
         lengths |= _join_lists(maps, path, result)
     for path in dict.fromkeys(path for each in maps for path in each.arrays):
-        if path in lengths or any(path == b or path.startswith(f"{b}/") for b in left_out):
+        if path in lengths or path in left_out or _is_inside(path, left_out):
             continue
         result.add(_joined(path, maps))
     return result
@@ -61,9 +62,17 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
 
 def _branches(each: ArrayMap) -> set[str]:
     """Paths of the arrays and of the lists (one path for all members of a list)."""
-    lists = [path for path, attrs in each.groups.items() if JAGGED in attrs]
-    outer = {path for path in lists if not any(path.startswith(f"{other}/") for other in lists)}
-    return outer | {path for path in each.arrays if not any(path.startswith(f"{one}/") for one in outer)}
+    lists = {path for path, attrs in each.groups.items() if JAGGED in attrs}
+    outer = {path for path in lists if not _is_inside(path, lists)}
+    return outer | {path for path in each.arrays if not _is_inside(path, outer)}
+
+
+def _is_inside(path: str, groups: set[str]) -> bool:
+    """Whether one of the groups contains the path."""
+    while path := posixpath.dirname(path).rstrip("/"):
+        if path in groups:
+            return True
+    return False
 
 
 def _joined(path: str, maps: list[ArrayMap]) -> ArrayEntry:
@@ -90,7 +99,7 @@ def _joined(path: str, maps: list[ArrayMap]) -> ArrayEntry:
 
 
 def _rows(part: ArrayEntry) -> list[int]:
-    """Lengths of an entry's chunks along the first axis."""
+    """Return the lengths of an entry's chunks along the first axis."""
     if isinstance(part.chunks, tuple):
         return [part.chunks[0]] * (part.shape[0] // part.chunks[0])
     return list(part.chunks[0])
@@ -114,7 +123,7 @@ def _links(parts: list[ArrayEntry]) -> Links:
 
 @dataclass(frozen=True)
 class ListOffsets:
-    """Offsets of the lists of several files; each file has offsets, counts or ends.
+    """Reader for the offsets of lists in several files; each file stores offsets, counts or ends.
 
     Attributes:
         parts: for each file the kind, the array's reader, its length, and the bounds of ends.
@@ -123,7 +132,7 @@ class ListOffsets:
     parts: tuple[tuple[str, Any, int, tuple[int, ...]], ...]
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The offsets of a region."""
+        """Return the offsets of a region."""
         counts = [np.empty(0, "i8")]
         for kind, read, length, bounds in self.parts:
             values = np.asarray(read((slice(0, length),)), "i8")
@@ -137,7 +146,7 @@ class ListOffsets:
 
 
 def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
-    """Set the group of joined lists; returns the arrays that its offsets replace."""
+    """Set the group of joined lists; return the arrays that its offsets replace."""
     stated: list[dict[str, Any]] = []
     for each in maps:
         item = each.groups.get(path, {}).get(JAGGED)
@@ -171,7 +180,7 @@ def _content(each: ArrayMap, path: str, stated: dict[str, Any]) -> int:
 
 
 def _shifted(bounds: list[np.ndarray]) -> np.ndarray:
-    """Bounds of parts one behind the other."""
+    """Return the bounds of consecutive parts."""
     result, start = [np.zeros(1, "i8")], 0
     for each in bounds:
         result.append(each[1:] + start)

@@ -1,4 +1,4 @@
-"""Array entries of linked and copied columns."""
+"""Build array entries of linked and copied columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY = "entry"
 def copied(
     path: str, shape: tuple[int, ...], dtype: np.dtype, read: Reader, note: str, dim: str | None = ENTRY
 ) -> ArrayEntry:
-    """An array that is decoded and written again."""
+    """Return the entry of an array that is decoded and re-encoded."""
     return ArrayEntry(
         path=path,
         shape=shape,
@@ -44,15 +44,15 @@ def linked(
     read: Reader | None = None,
     dim: str | None = ENTRY,
 ) -> ArrayEntry:
-    """An array whose chunks are baskets or pages.
+    """Return the entry of an array whose chunks are baskets or pages.
 
     Args:
-        path: of the array.
-        rows: rows of each chunk; chunks without rows are left out.
+        path: path of the array.
+        rows: number of rows of each chunk; chunks without rows are left out.
         row: shape of a row.
-        dtype: of the elements.
-        codec: that decodes a chunk.
-        identity: of the file.
+        dtype: dtype of the elements.
+        codec: the codec that decodes a chunk.
+        identity: identity of the file.
         offsets, lengths: byte range of each chunk.
         read: reads regions from the source.
         dim: name of the first axis.

@@ -1,4 +1,4 @@
-"""Branches that the engine does not decode, read by uproot where it is installed and copied."""
+"""Branches that the engine can't decode: read by uproot, if it is installed, and copied."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class ForeignReader:
 
     Attributes:
         path: the file.
-        identity: of the file when it was indexed.
+        identity: identity of the file when it was indexed.
         tree: the tree's path in the file.
         branch: the branch's path in the tree.
-        part: which of the branch's arrays.
+        part: name of one of the branch's arrays.
     """
 
     path: str
@@ -35,7 +35,7 @@ class ForeignReader:
     part: str
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region``, C-contiguous."""
+        """Return the elements of ``region``, C-contiguous."""
         arrays, _ = _branch(self.path, self.identity, self.tree, self.branch)
         return np.ascontiguousarray(arrays[self.part][region])
 
@@ -46,7 +46,7 @@ Parts = tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]
 def foreign(
     path: str, identity: Identity, tree: str, branch: str, root: str
 ) -> tuple[list[ArrayEntry], dict[str, dict[str, Any]], str]:
-    """The arrays and groups of a branch below ``root``, or why there are none."""
+    """Return the arrays and groups of a branch below ``root``, or why there are none."""
     try:
         arrays, groups = _branch(path, identity, tree, branch)
     except ModuleNotFoundError:
@@ -83,12 +83,12 @@ def _branch(path: str, identity: Identity, tree: str, branch: str) -> Parts:
 
 
 def _names(opened: Any, branch: str) -> list[str]:
-    """The keys that lead to a branch, whose names may have slashes of their own."""
+    """Return the keys that lead to a branch, whose names may contain slashes."""
     return ["/" + branch] if hasattr(opened, "branches") else branch.split(".")
 
 
 def _flatten(ak: Any, layout: Any, at: str, parts: Parts) -> None:
-    """An array's parts: path below the branch → values, and groups' attributes."""
+    """Collect an array's parts: path below the branch → values, and groups' attributes."""
     arrays, groups = parts
     if layout.is_indexed and not layout.is_option:
         layout = layout.project()
@@ -112,7 +112,7 @@ def _flatten(ak: Any, layout: Any, at: str, parts: Parts) -> None:
 
 
 def _is_plain(layout: Any) -> bool:
-    """Whether an array of fixed shape ends in numbers."""
+    """Whether an array of fixed shape contains only numbers."""
     while layout.is_regular:
         layout = layout.content
     return bool(layout.is_numpy and layout.parameter("__array__") is None)

@@ -1,4 +1,4 @@
-"""The groups that hold jagged arrays: which arrays have the lengths and the elements (docs/format.md)."""
+"""Groups that hold jagged arrays, and the attribute that names their arrays (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-#: the attribute of a group that is a jagged array
+#: the attribute of a group that holds a jagged array
 JAGGED = "jagged"
 
 
 def attribute(
     lengths: str, of: str, content: str, bounds: tuple[np.ndarray, np.ndarray] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """The attributes of a group of lists.
+    """Return the attributes of a group of lists.
 
     Args:
-        lengths: ``offsets``, ``counts`` or ``ends``: what the array ``of`` holds.
-        of: its path, relative to the group.
+        lengths: ``offsets``, ``counts`` or ``ends``: the kind of the array ``of``.
+        of: path of the array of lengths, relative to the group.
         content: path of the elements, relative to the group.
         bounds: entries and elements at which parts (baskets, clusters) begin, and their ends.
-        more: further members.
+        more: further members of the attribute.
     """
     stated: dict[str, Any] = {lengths: of, "content": content, **more}
     if bounds is not None:
@@ -29,5 +29,5 @@ def attribute(
 
 
 def edges(lengths: np.ndarray) -> np.ndarray:
-    """0 and the running sums of ``lengths``."""
+    """Return 0 and the running sums of ``lengths``."""
     return np.concatenate([np.zeros(1, "i8"), np.cumsum(np.asarray(lengths, "i8"))])

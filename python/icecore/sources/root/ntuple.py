@@ -1,4 +1,4 @@
-"""Fields of an ``RNTuple`` as arrays: pages linked in place, other columns decoded and copied."""
+"""Fields of an ``RNTuple`` as arrays: pages are linked in place, other columns decoded and copied."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _NAMES = ("", ".", "..", "zarr.json")
 
 @dataclass(frozen=True)
 class ColumnReader:
-    """One array of a column; can be pickled.
+    """Reader for one array of a column; can be pickled.
 
     Attributes:
         path: the file.
-        identity: of the file when it was indexed.
+        identity: identity of the file when it was indexed.
         ntuple: its path in the file.
-        columns: in each cluster the column to read and the zeros before its first element.
-        dtype: of an element.
-        shape: of the array.
+        columns: for each cluster the column to read, and the number of zeros before its first element.
+        dtype: dtype of an element.
+        shape: shape of the array.
         part: ``values``, ``offsets`` or ``text``.
-        characters: the columns of the texts' bytes.
+        characters: the columns with the bytes of the strings.
     """
 
     path: str
@@ -47,7 +47,7 @@ class ColumnReader:
     characters: tuple[tuple[int, int], ...] = ()
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region``, C-contiguous."""
+        """Return the elements of ``region``, C-contiguous."""
         return np.ascontiguousarray(_column(self)[region])
 
 
@@ -82,7 +82,7 @@ def _pieces(reader: ColumnReader, columns: tuple[tuple[int, int], ...]) -> list[
 
 
 class _Ntuple:
-    """An ntuple that is being turned into arrays."""
+    """State of the conversion of an ntuple to arrays."""
 
     def __init__(
         self, file: _icecore.RootFile, path: str, identity: Identity, name: str, result: ArrayMap
@@ -105,11 +105,11 @@ class _Ntuple:
             self.of_field[column["field"]].append(number)
 
     def note(self, path: str, message: str) -> None:
-        """Name what is left out."""
+        """Add a note on a field that is left out."""
         self.result.dropped.append(Note(path, "unsupported", message))
 
     def slots(self, field: int) -> list[list[int]]:
-        """The columns of a field: for each of its slots the alternatives."""
+        """Return the columns of a field: for each of its slots the alternatives."""
         slots: dict[int, list[int]] = defaultdict(list)
         seen: dict[int, int] = defaultdict(int)
         for number in self.of_field[field]:
@@ -119,9 +119,9 @@ class _Ntuple:
         return [slots[key] for key in sorted(slots)]
 
     def active(self, alternatives: list[int], rows: np.ndarray) -> list[tuple[int, int]]:
-        """In each cluster the column that is not suppressed (-1: none), and zeros before its first element.
+        """Return for each cluster the active column (-1: none), and the zeros before its first element.
 
-        ``rows`` has the elements that each cluster should have.
+        ``rows`` are the numbers of elements that the clusters should have.
         """
         result = []
         for cluster, expected in enumerate(rows.tolist()):
@@ -138,7 +138,7 @@ class _Ntuple:
         return result
 
     def last(self, cluster: int, number: int) -> int:
-        """The last element of an index column in a cluster; 0 if it has none."""
+        """Return the last element of an index column in a cluster; 0 if it is empty."""
         if (cluster, number) not in self._last:
             raw = root_file(self.path, self.identity).column(self.name, cluster, number)
             ends = raw.view(self.columns[number]["dtype"])
@@ -146,7 +146,7 @@ class _Ntuple:
         return self._last[cluster, number]
 
     def pages(self, number: int) -> np.ndarray:
-        """The pages of a column in all clusters."""
+        """Return the pages of a column in all clusters."""
         ranges = [np.arange(c[2], c[3]) for c in self.columns[number]["clusters"] if c is not None]
         return np.concatenate([np.empty(0, "i8"), *ranges]).astype("i8")
 
@@ -160,7 +160,7 @@ def add_ntuple(
     result: ArrayMap,
     copies: bool = True,
 ) -> None:
-    """Put the fields of the ntuple ``name`` below ``root`` into ``result``."""
+    """Add the fields of the ntuple ``name`` to ``result``, below ``root``."""
     ntuple = _Ntuple(file, path, identity, name, result)
     attrs = {"description": ntuple.description} if ntuple.description else {}
     result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": ntuple.entries}
@@ -173,7 +173,7 @@ def add_ntuple(
 
 
 def _copied(ntuple: _Ntuple, name: str, root: str, result: ArrayMap) -> None:
-    """A field that only uproot reads."""
+    """Add a field that only uproot can read."""
     entries, groups, why = foreign(ntuple.path, ntuple.identity, ntuple.name, name, root)
     if why:
         return
@@ -205,7 +205,7 @@ def _guarded(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str 
 
 
 def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | None) -> None:
-    """A field and those below it; ``rows`` are its values in each cluster."""
+    """Add a field and its subfields; ``rows`` are its numbers of values per cluster."""
     about = ntuple.fields[field]
     shown = about["source"] if about["source"] is not None else field
     role, below = about["role"], ntuple.children[field]
@@ -223,7 +223,7 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
         is_tuple = about["type"].startswith(("std::tuple<", "std::pair<"))
         ntuple.result.groups.setdefault(path, {"tuple": True} if is_tuple else {})
         for name, child in _members(ntuple, below).items():
-            if dim is None:  # a record in a list is whole or not at all
+            if dim is None:  # a record in a list is complete or missing
                 _field(ntuple, child, f"{path}/{name}", rows, dim)
             else:
                 _guarded(ntuple, child, f"{path}/{name}", rows, dim)
@@ -237,9 +237,9 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
 
 
 def _members(ntuple: _Ntuple, below: list[int]) -> dict[str, int]:
-    """name → field of a record: its own members, then those of base classes (named ``:_0``, ``:_1``, …).
+    """Return name → field of a record: its own members, then those of base classes (``:_0``, ``:_1``, …).
 
-    Members that another class of the record has too get the name of their base class in front, as in uproot.
+    Members that another class of the record also has are prefixed with their base class, as in uproot.
     """
     found = {ntuple.fields[n]["name"]: n for n in below if not ntuple.fields[n]["name"].startswith(":_")}
     bases = [n for n in below if ntuple.fields[n]["name"].startswith(":_")]
@@ -253,7 +253,7 @@ def _members(ntuple: _Ntuple, below: list[int]) -> dict[str, int]:
 
 
 def _repeated(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | None) -> None:
-    """An array of fixed length of plain values."""
+    """Add an array of fixed length with plain values."""
     about = ntuple.fields[field]
     child = ntuple.children[field][0]
     row: tuple[int, ...] = (about["repetition"],)
@@ -278,7 +278,7 @@ def _values(
     row: tuple[int, ...],
     dim: str | None,
 ) -> ArrayEntry:
-    """A plain column."""
+    """Return the entry of a plain column."""
     kind = ntuple.columns[alternatives[0]]["dtype"]
     if kind is None:
         raise errors.make("unsupported", f"column type {ntuple.columns[alternatives[0]]['type']}")
@@ -302,7 +302,7 @@ def _linked(
     dim: str | None,
     reader: ColumnReader,
 ) -> ArrayEntry | None:
-    """The column's pages in place; None where that can't be."""
+    """Return the entry that links the column's pages; None if that is impossible."""
     numbers = {number for number, _ in active if number >= 0}
     if len(numbers) != 1 or any(zeros for _, zeros in active):
         return None
@@ -351,7 +351,7 @@ def _collection(
 
 
 def _inner_rows(ntuple: _Ntuple, active: list[tuple[int, int]]) -> np.ndarray:
-    """Elements of a collection in each cluster: the last end, of the last page."""
+    """Return the number of elements of a collection per cluster: the last end in the last page."""
     result = [
         ntuple.last(cluster, number) if number >= 0 else 0 for cluster, (number, _) in enumerate(active)
     ]

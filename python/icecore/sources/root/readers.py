@@ -1,4 +1,4 @@
-"""Readers of branches and columns that are copied: decoded by the engine, a whole branch at a time."""
+"""Readers of copied branches and columns: decoded by the engine, one whole branch at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=4)
 def root_file(path: str, identity: Identity) -> _icecore.RootFile:
-    """The open file; the last few stay open, because their branches are read one after another."""
+    """Return the open file; the last few stay open because their branches are read one after another."""
     from icecore import _icecore
 
     unchanged(path, identity)
@@ -27,17 +27,17 @@ def root_file(path: str, identity: Identity) -> _icecore.RootFile:
 
 @dataclass(frozen=True)
 class BranchReader:
-    """One array of a branch; can be pickled.
+    """Reader for one array of a branch; can be pickled.
 
     Attributes:
         path: the file.
-        identity: of the file when it was indexed.
+        identity: identity of the file when it was indexed.
         tree: the tree's path in the file.
-        number: of the branch in the tree.
+        number: number of the branch in the tree.
         part: ``values``, ``content``, ``counts``, ``offsets`` or ``text``.
-        shape: of the array.
-        dtype: of the array.
-        member: the number of a record's field.
+        shape: shape of the array.
+        dtype: dtype of the array.
+        member: number of the field in a record.
     """
 
     path: str
@@ -50,7 +50,7 @@ class BranchReader:
     member: int = 0
 
     def __call__(self, region: Region) -> np.ndarray:
-        """The elements of ``region``, C-contiguous."""
+        """Return the elements of ``region``, C-contiguous."""
         content, counts = _values(self.path, self.identity, self.tree, self.number, self.member)
         return np.ascontiguousarray(part(self.part, content, counts, self.shape, self.dtype)[region])
 
@@ -65,7 +65,7 @@ def _values(
 def part(
     name: str, content: np.ndarray, counts: np.ndarray | None, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
-    """One array out of the bytes of the content and the counts of the entries."""
+    """Build one array from the content bytes and the counts of the entries."""
     known = np.empty(0, "u4") if counts is None else counts
     if name == "counts":
         return known
@@ -81,14 +81,14 @@ def part(
 
 
 def offsets_of(counts: np.ndarray) -> np.ndarray:
-    """Where each entry begins, and the end: int64, one more than ``counts``."""
+    """Return the start of each entry and the end: int64, one more than ``counts``."""
     result = np.zeros(len(counts) + 1, "i8")
     np.cumsum(counts, out=result[1:])
     return result
 
 
 def texts(content: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Strings as objects; bytes that are not UTF-8 are read as Latin-1."""
+    """Return strings as objects; bytes that are not UTF-8 are decoded as Latin-1."""
     raw = content.tobytes()
     result = np.empty(len(offsets) - 1, object)
     for i, (low, high) in enumerate(zip(offsets.tolist(), offsets[1:].tolist(), strict=False)):

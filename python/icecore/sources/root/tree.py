@@ -1,4 +1,4 @@
-"""Branches of a ``TTree`` as arrays: baskets linked in place, the rest copied or named."""
+"""Branches of a ``TTree`` as arrays: baskets are linked in place, others copied or reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES = ("", ".", "..", "zarr.json")
 
 @dataclass
 class _Tree:
-    """A tree that is being turned into arrays below ``root``."""
+    """State of the conversion of a tree to arrays below ``root``."""
 
     file: _icecore.RootFile
     path: str
@@ -46,11 +46,11 @@ class _Tree:
         self.parents = {path.rpartition("/")[0] for path in self.by_path}
 
     def baskets(self, branch: dict[str, Any]) -> slice:
-        """Which baskets of the file are the branch's."""
+        """Return the range of a branch's baskets in the file."""
         return slice(*branch["baskets"])
 
     def beyond(self, branch: dict[str, Any]) -> int:
-        """The first basket that reaches beyond the end of the file; -1 if none does."""
+        """Return the first basket that extends past the end of the file; -1 if there is none."""
         where = self.baskets(branch)
         ends = self.offsets[where] + self.lengths[where]
         lost = np.flatnonzero(ends > self.identity.size)
@@ -67,15 +67,15 @@ class _Tree:
     def reader(
         self, number: int, part: str, shape: tuple[int, ...], dtype: np.dtype, member: int = 0
     ) -> BranchReader:
-        """Reads one array of a branch by decoding the branch."""
+        """Return a reader for one array of a branch, which decodes the branch."""
         return BranchReader(self.path, self.identity, self.name, number, part, shape, dtype, member)
 
     def note(self, branch: dict[str, Any], kind: str, message: str) -> None:
-        """Name what is not taken over."""
+        """Add a note on a branch that is not stored as it is."""
         self.result.dropped.append(Note(f"{self.root}/{branch['path']}", kind, message))
 
     def fail(self, branch: dict[str, Any], message: str) -> None:
-        """Name what is damaged."""
+        """Add an error for a damaged branch."""
         what = f"{self.path}: tree {self.name}, {message}"
         if f'"{branch["path"]}"' not in message:
             what = f"{self.path}: tree {self.name}, branch {branch['path']}: {message}"
@@ -91,8 +91,9 @@ def add_tree(
     result: ArrayMap,
     copies: bool = True,
 ) -> None:
-    """Put the branches of the tree ``name`` below ``root`` into ``result``; with ``copies`` also those that
-    only uproot reads.
+    """Add the branches of the tree ``name`` to ``result``, below ``root``.
+
+    ``copies``: also add those that only uproot can read.
     """
     found = file.tree(name)
     about = json.loads(found["json"])
@@ -134,7 +135,7 @@ def add_tree(
 
 
 def _elements(tree: _Tree) -> dict[int, Any]:
-    """Elements of each basket, or the error, of jagged branches."""
+    """Return the number of elements of each basket of jagged branches, or the error."""
     ids = [n for n, branch in enumerate(tree.branches) if branch["kind"] == "jagged"]
     return dict(zip(ids, tree.file.elements(tree.name, ids), strict=True))
 
@@ -149,7 +150,7 @@ def _flat(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -
     dtype, row = np.dtype(branch["dtype"]), tuple(branch["shape"])
     path = f"{tree.root}/{branch['path']}"
     if branch["path"] in tree.parents:
-        path += "/@size"  # the number of objects in a split collection, in ROOT's spelling
+        path += "/@size"  # the number of objects in a split collection, as ROOT names it
     shape = (branch["entries"], *row)
     if branch["entries"] != tree.entries:
         message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
@@ -224,7 +225,7 @@ def _jagged(tree: _Tree, number: int, branch: dict[str, Any], counted: dict[int,
 
 
 def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | None) -> str:
-    """The array with the lengths of a branch's lists, relative to its group; empty if it can't be linked."""
+    """Return the array with the lengths of a branch's lists, relative to its group; empty if not linkable."""
     if counter is None:
         where = tree.baskets(branch)
         rows = (tree.stop[where] - tree.first[where]).astype("i8")

@@ -1,7 +1,7 @@
 """Tables of text and of binary records: PDS3 and PDS4 labels, Diviner, CSV; plain, zipped or compressed.
 
-``open`` gives an :class:`~icecore.sources.mapping.array_map.ArrayMap` whose ``tables`` are streamed by
-:mod:`icecore.tables.text.pack_table`; nothing of them can be linked.
+``open`` returns an :class:`~icecore.sources.mapping.array_map.ArrayMap` whose ``tables`` are streamed by
+:mod:`icecore.tables.text.pack_table`; tables can't be linked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from icecore.sources.tables.xml_kind import refusal, root_element
 
 _START = 1 << 16
 _LABEL = 1 << 26
-#: so many lines tell a table, and are looked for in so many bytes
+#: number of lines that identify a table, and number of bytes in which they are searched
 _LINES, _FAR = 4, 1 << 24
 _LABELS = (".lbl", ".LBL", ".xml", ".XML", ".lblx", ".LBLX")
 _COMMENT = re.compile(rb"^[#!%].*$", re.MULTILINE)
@@ -40,9 +40,7 @@ _SUFFIXES = (".tab", ".csv", ".tsv", ".txt", ".dat", ".asc")
 
 
 def matches(source: ByteSource, start: bytes) -> bool:
-    """Whether a file may hold tables: a label, an archive, text with rows and cells, or what a label
-    beside it describes.
-    """
+    """Whether a file may contain tables: a label, an archive, text with rows, or data with a label."""
     if start.startswith((*ZIP, *SMALLER)):
         return True
     block, path = source.read_at(0, _START), local_path(source.identity.url)
@@ -61,12 +59,13 @@ def matches(source: ByteSource, start: bytes) -> bool:
 
 
 def open(source: str) -> ArrayMap:
-    """Find the tables of a file: those that a label describes, those of an archive's members, or the file
-    itself. Members that are damaged, and labels in archives without their data, are among what ``failed``.
+    """Find the tables of a file: those described by a label, those in an archive, or the file itself.
+
+    ``failed`` lists damaged members, and labels in archives whose data are missing.
 
     Raises:
-        Error: ``format`` where nothing is a table, ``source-missing`` where a label's file is not there,
-            ``mismatch`` and ``corrupt`` for labels and archives that are not valid.
+        Error: ``format`` if there is no table, ``source-missing`` if a label's file is missing, ``mismatch``
+            and ``corrupt`` for invalid labels and archives.
     """
     if is_remote(source):
         raise errors.make(
@@ -84,7 +83,7 @@ def open(source: str) -> ArrayMap:
                 raise
             failed.append(errors.make("corrupt", f"{member.place}: {error}", "test the archive"))
             if member.name.endswith(_LABELS):
-                tables = []  # what it describes would be read without it
+                tables = []  # the data of the label would be read without it
                 break
     if failed and not tables:
         raise failed[-1]
@@ -104,7 +103,7 @@ def open(source: str) -> ArrayMap:
 
 
 def _no_table(source: str, found: Sequence[Member], arrays: Sequence[tuple[str, str]]) -> errors.Error:
-    """Why a label, an archive, or a file that was made smaller, has no rows."""
+    """Return the error for a label, an archive or a compressed file without rows."""
     start = _start(found[0]) if len(found) == 1 else b""
     if (reader := _reader(source, start)) is not None:
         hint = reader.TABLES
@@ -116,8 +115,10 @@ def _no_table(source: str, found: Sequence[Member], arrays: Sequence[tuple[str, 
 
 
 def _paths(tables: Sequence[TableFile]) -> list[str]:
-    """Where each table goes: to the stem of its file; where others have the same one to its own name, if its
-    label gives each of them one, else with its number.
+    """Return the path of each table: the stem of its file.
+
+    If several tables have the same stem, their names in the label are used if they are unique, otherwise
+    numbers are appended.
     """
     if len(tables) == 1:
         return ["/"]
@@ -148,8 +149,10 @@ def _tables(
     arrays: dict[str, tuple[str, str]],
     failed: list[errors.Error],
 ) -> list[TableFile]:
-    """The tables of a member. A file of arrays has none: ``arrays`` gets its name and kind, by its place.
-    Tables whose data aren't there are among what ``failed``: the others do without them.
+    """Return the tables of a member.
+
+    A file of arrays has none; its name and kind are added to ``arrays`` under its place. An error for tables
+    with missing data is added to ``failed``.
     """
     start = _start(member)
     reader = _reader(member.name, start)
@@ -184,15 +187,16 @@ def _tables(
 
 
 def _reader(name: str, start: bytes) -> ModuleType | None:
-    """What reads the labels of a kind; None for a file that is none."""
+    """Return the module that reads this kind of label; None for other files."""
     kinds = ((pds3, pds3.is_label(start)), (pds4, pds4.is_label(start)))
     found = next((module for module, is_one in kinds if is_one), None)
     return found or (cds_readme if cds_readme.is_readme(name, start) else None)
 
 
 def _start(member: Member) -> bytes:
-    """All of a label, or so much of a file that it holds some lines, however long they are; the last one of
-    the file with its end.
+    """Return a whole label, or enough of a file to contain several lines.
+
+    The last line of the file is returned with a line end.
     """
     with member.open() as file:
         start = file.read(_START)
@@ -204,17 +208,17 @@ def _start(member: Member) -> bytes:
 
 
 def _tells_little(start: bytes) -> bool:
-    """Whether more of a file must be read because too few lines are not comments."""
+    """Whether more of a file must be read because too few lines are data rather than comments."""
     return start.count(b"\n") < _LINES or _all_comments(start)
 
 
 def _all_comments(start: bytes) -> bool:
-    """Whether nearly all lines of a file's beginning are comments."""
+    """Whether nearly all lines at the beginning of a file are comments."""
     return start.startswith(COMMENTS) and start.count(b"\n") - len(_COMMENT.findall(start)) < _LINES
 
 
 def _closed(text: bytes) -> bytes:
-    """The lines of a file whose last one may lack its end: that line is not a truncated row."""
+    """Return the lines of a file, with a line end after the last one, so that it isn't taken as truncated."""
     return text if text.endswith(b"\n") or b"\n" not in text else text + b"\n"
 
 
@@ -243,7 +247,7 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
         raise errors.make("unsupported", f"the lines of {member.place} end in carriage returns alone", hint)
     if len(start) < _FAR or b"\n" in start:
         return sniff(start, member.name)
-    if sniff(start[:_START], member.name) is None:  # millions of cells would take minutes, to be refused
+    if sniff(start[:_START], member.name) is None:  # millions of cells would take minutes before the error
         return None
     message = f"the first line of {member.place} is longer than {_FAR:,} bytes"
     raise errors.make("unsupported", message, "is it a table? put its rows into lines of their own")
@@ -261,8 +265,9 @@ def _described(spec: TableSpec, find: pds3.Finder, label: Member) -> TableFile:
 
 
 def _label_beside(source: str, member: Member) -> list[TableFile] | None:
-    """The tables of ``x.lbl``, ``x.xml`` or ``ReadMe`` beside ``x.tab`` (or ``X.TAB``, ``x.tab.gz``), where
-    there is one for it.
+    """Return the tables of a label (``x.lbl``, ``x.xml`` or ``ReadMe``) beside ``x.tab``, or None.
+
+    ``X.TAB`` and ``x.tab.gz`` are found as well.
     """
     stem = os.path.splitext(member.name)[0]
     names = [s + suffix for s in dict.fromkeys((stem, stem.lower(), stem.upper())) for suffix in _LABELS]
@@ -284,9 +289,10 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
 
 
 def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> Member | None:
-    """A file that a label names, in any case: the nearest one in its archive that is not another label's, or
-    one beside the label, also compressed. Structures (``.fmt``) may lie in a volume's folder ``LABEL``, where
-    they serve all its labels.
+    """Return the file that a label names, ignoring case.
+
+    It is the nearest file in its archive that does not belong to another label, or a file beside the label,
+    possibly compressed. Structures (``.fmt``) may be in a volume's directory ``LABEL``, shared by its labels.
     """
     base = os.path.basename(name).lower()
     inside = [m for m in siblings if m is not label and os.path.basename(m.name).lower() == base]
@@ -305,17 +311,17 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
 
 
 def _is_anothers(member: Member, label: Member, siblings: Sequence[Member]) -> bool:
-    """Whether a file lies in another folder, beside a label of the same name: a volume repeats both."""
+    """Whether a file is in another directory beside a label of the same name: a volume repeats both."""
     folder, own = os.path.dirname(member.name), os.path.dirname(label.name)
     there = f"{folder}/{os.path.basename(label.name)}".lstrip("/").lower()
     return folder.lower() != own.lower() and any(m.name.lower() == there for m in siblings)
 
 
 def _nearest(name: str, label: Member, found: Sequence[Member]) -> Member:
-    """The member that shares most folders with a label, and has fewest of its own.
+    """Return the member that shares most directories with a label, and has the fewest of its own.
 
     Raises:
-        Error: ``mismatch`` where several are as near.
+        Error: ``mismatch`` if several are equally near.
     """
     here = label.name.split("/")[:-1]
 
@@ -333,7 +339,7 @@ def _nearest(name: str, label: Member, found: Sequence[Member]) -> Member:
 
 
 def _beside(folder: str, base: str) -> Member | None:
-    """The file of a folder that has this name in any case, also compressed or zipped."""
+    """Return the file of a directory with this name, ignoring case, possibly compressed or zipped."""
     there = {entry.lower(): os.path.join(folder, entry) for entry in sorted(os.listdir(folder), reverse=True)}
     for name in (base, *(base + suffix for suffix in (".bz2", ".gz", ".xz", ".zst"))):
         if name in there:
@@ -344,7 +350,7 @@ def _beside(folder: str, base: str) -> Member | None:
 
 
 def headed(table: TableFile, header: bool) -> TableFile:
-    """A table without a label whose first line names the columns, or is a row, because somebody says so."""
+    """Return a table without a label whose first line is a header or a row, as the caller states."""
     assert table.spec is not None
     if table.spec.label:
         return table

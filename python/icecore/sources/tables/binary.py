@@ -1,4 +1,4 @@
-"""Binary values of PDS3 and PDS4 tables: which NumPy type each becomes, and their bytes both ways.
+"""Binary values of PDS3 and PDS4 tables: their NumPy types, decoding and encoding.
 
 Source: PDS Standards Reference 3.8, appendix C (data types) and A.3 (BIT_COLUMN); PDS4 Data Dictionary,
 ``Field_Binary.data_type`` and ``Field_Bit``.
@@ -23,18 +23,18 @@ _NUMBERS = {
     "ASCII_NONNEGATIVE_INTEGER": np.dtype("i8"),
 }
 _PACKED = re.compile(r"BITS (\d+) (\d+) ([iu]) ([<>])")
-#: bits of the longest number that is packed among others
+#: largest number of bits of a packed number
 _WORD = 64
 
 
 @dataclass(frozen=True)
 class Binary:
-    """How values lie in a row.
+    """Storage of the values of a column in a row.
 
     Attributes:
-        stored: their NumPy type in the file, or of the integers that hold a float of another kind.
-        dtype: of the column.
-        float: that kind (:mod:`icecore.sources.tables.legacy_floats`), or nothing.
+        stored: their NumPy type in the file; for other float formats, the type of integers of that size.
+        dtype: dtype of the column.
+        float: the other float format (:mod:`icecore.sources.tables.legacy_floats`), or an empty string.
     """
 
     stored: np.dtype[Any]
@@ -43,23 +43,23 @@ class Binary:
 
     @property
     def blank(self) -> bool:
-        """Whether the smallest integer marks a cell without a value."""
+        """Whether the smallest integer represents a cell without a value."""
         return False
 
     @property
     def inside(self) -> bool:
-        """Whether the bytes are those of another column, which prints them."""
+        """Whether the bytes belong to another column, which restores them."""
         return False
 
     def decode(self, cells: np.ndarray) -> np.ndarray:
-        """Values of (rows, bytes) ``u1``."""
+        """Return the values of cells of shape (rows, bytes), dtype ``u1``."""
         stored = np.ascontiguousarray(cells).view(self.stored)[:, 0]
         if self.float:
             return legacy_floats.decode(stored, self.float)
         return stored.astype(self.dtype)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """The bytes that values came from, (rows, bytes) ``u1``, as far as values can tell."""
+        """Return the bytes of values, shape (rows, bytes), dtype ``u1``, as far as values determine them."""
         stored = legacy_floats.encode(values, self.float, self.stored.itemsize) if self.float else values
         stored = np.ascontiguousarray(stored.astype(self.stored))
         return stored.view("u1").reshape(len(values), self.stored.itemsize)
@@ -67,15 +67,15 @@ class Binary:
 
 @dataclass(frozen=True)
 class Digits(Binary):
-    """Numbers written as text; another cell gets the value for missing cells."""
+    """Numbers written as text; a cell that is not a number gets the value for missing cells."""
 
     @property
     def blank(self) -> bool:
-        """Whether the smallest integer marks a cell without a value."""
+        """Whether the smallest integer represents a cell without a value."""
         return self.dtype.kind == "i"
 
     def decode(self, cells: np.ndarray) -> np.ndarray:
-        """Values of (rows, bytes) ``u1``."""
+        """Return the values of cells of shape (rows, bytes), dtype ``u1``."""
         texts = np.ascontiguousarray(cells).view(self.stored)[:, 0]
         try:
             return texts.astype(self.dtype)
@@ -89,13 +89,13 @@ class Digits(Binary):
             return np.nan if self.dtype.kind == "f" else np.iinfo(self.dtype).min
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """Nothing: how they were written is left to the residue."""
+        """Return zeros: the residue stores the original text."""
         return np.zeros((len(values), self.stored.itemsize), "u1")
 
 
 @dataclass(frozen=True)
 class Packed(Binary):
-    """Some bits of a field, counted from its most significant one."""
+    """Some bits of a field, counted from the most significant one."""
 
     first: int = 0
     last: int = 0
@@ -103,11 +103,11 @@ class Packed(Binary):
 
     @property
     def inside(self) -> bool:
-        """Whether the bytes are those of another column, which prints them."""
+        """Whether the bytes belong to another column, which restores them."""
         return True
 
     def decode(self, cells: np.ndarray) -> np.ndarray:
-        """Values of (rows, bytes) ``u1``."""
+        """Return the values of cells of shape (rows, bytes), dtype ``u1``."""
         ordered = np.ascontiguousarray(cells[:, ::-1] if self.little else cells)
         bits = np.unpackbits(ordered, axis=1)[:, self.first : self.last]
         filled = np.zeros((len(bits), _WORD), "u1")
@@ -119,12 +119,12 @@ class Packed(Binary):
 
 
 def packed(first: int, last: int, signed: bool, little: bool) -> str:
-    """The type of bits ``first`` to ``last`` (from 1) of a field."""
+    """Return the type name of bits ``first`` to ``last`` (from 1) of a field."""
     return f"BITS {first} {last} {'i' if signed else 'u'} {'<' if little else '>'}"
 
 
 def holds(length: int, first: int, last: int) -> bool:
-    """Whether a field of so many bytes has these bits, and a number can hold them."""
+    """Whether a field of ``length`` bytes has these bits, and an integer can hold them."""
     return 1 <= first <= last <= 8 * length and last - first < _WORD
 
 
@@ -136,8 +136,10 @@ def _packed(found: re.Match[str], length: int) -> Binary:
 
 
 def binary(data_type: str, length: int) -> Binary:
-    """What values of a PDS3 or PDS4 type become: integers and floats of their size, floats of VAX and IBM and
-    those written as text float64, integers written as text int64, all else text.
+    """Return the storage of values of a PDS3 or PDS4 type.
+
+    Integers and floats keep their size. VAX and IBM floats and floats written as text become float64,
+    integers written as text int64, everything else strings.
     """
     name = data_type.upper()
     if (found := _PACKED.fullmatch(data_type)) is not None and holds(length, int(found[1]), int(found[2])):
@@ -169,8 +171,9 @@ def _plain(name: str) -> Binary:
 
 
 def pattern(bits: int, data_type: str, size: int) -> Any:
-    """The value that has these bits in a field of ``size`` bytes; ``bits`` where the type is no number, None
-    where they don't fit.
+    """Return the value with these bits in a field of ``size`` bytes.
+
+    Returns ``bits`` if the type is not numeric, None if the bits don't fit.
     """
     how = binary(data_type, size)
     if how.dtype.kind not in "iuf" or isinstance(how, Digits):

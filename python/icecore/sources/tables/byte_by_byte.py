@@ -1,6 +1,4 @@
-"""Rows of fixed fields below a byte-by-byte description of them: machine-readable tables of the AAS journals
-and of the CDS.
-"""
+"""Fixed-field rows below a byte-by-byte description: tables of the AAS journals and the CDS."""
 
 from __future__ import annotations
 
@@ -21,16 +19,16 @@ _RULE = re.compile(rb"(-{40,}|={40,})\s*")
 _FIELD = re.compile(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(.*))?")
 #: the longest row, in bytes
 WIDEST = 1 << 16
-#: marks of missing values, in front of an explanation and behind the limits of the values
+#: marker of missing values, before an explanation and after the limits of the values
 _NULL = re.compile(r"(?:[\[\]][^\[\]]*[\[\]])?\?=(\S+)")
 
 
 def bytewise(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
-    """The layout of such a table; None where it is none, or most rows have something between the fields.
+    """Return the layout of such a table; None for others, or if most rows have text between the fields.
 
     Args:
-        lines: the first ones, without their ends.
-        whole: the same, but for a carriage return at their ends.
+        lines: the first lines, without line ends.
+        whole: the same lines, but with a carriage return at their ends.
     """
     titles = [i for i, line in enumerate(lines) if line.strip().lower().startswith(_TITLE)]
     rules = [i for i, line in enumerate(lines) if _RULE.fullmatch(line)]
@@ -65,7 +63,7 @@ def _fits(fields: list[Field], rows: list[bytes]) -> bool:
 
 
 def fields_of(described: list[str]) -> Iterator[Field]:
-    """The columns that lines of a description name; a line that names none continues an explanation."""
+    """Yield the columns that a description names; a line without a column continues an explanation."""
     last: Field | None = None
     for line in described:
         found = _FIELD.fullmatch(line.rstrip())

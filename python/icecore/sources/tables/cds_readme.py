@@ -1,4 +1,4 @@
-"""CDS catalogues: a ``ReadMe`` whose byte-by-byte descriptions say what the files beside it hold.
+"""CDS catalogues: a ``ReadMe`` with byte-by-byte descriptions of the files beside it.
 
 Source: Standards for Astronomical Catalogues, version 2.0, section 3 (CDS Strasbourg).
 """
@@ -17,7 +17,7 @@ from icecore.sources.tables.pds3 import Finder
 from icecore.sources.tables.preamble import unique
 
 NAMES = ("ReadMe", "README", "readme", "ReadMe.txt", "README.txt", "readme.txt")
-#: what is looked for in one
+#: hint: where tables are described in a ReadMe
 TABLES = "tables are below its lines 'Byte-by-byte Description of file: NAME'"
 _TITLE = re.compile(r"\s*byte-(?:by|per)-byte\s+description\s+of\s+files?\s*:\s*(.*)", re.IGNORECASE)
 _RULE = re.compile(r"(-{40,}|={40,})\s*")
@@ -25,17 +25,17 @@ _WILD = ("*", "?")
 
 
 def is_named(name: str) -> bool:
-    """Whether a file has the name of such a description."""
+    """Whether a file has the name of a ReadMe."""
     return os.path.basename(name).lower() in {each.lower() for each in NAMES}
 
 
 def is_readme(name: str, start: bytes) -> bool:
-    """Whether a file is such a description of others."""
+    """Whether a file is a ReadMe with descriptions of other files."""
     return is_named(name) and any(_TITLE.fullmatch(line) for line in decoded(start).splitlines())
 
 
 def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
-    """The tables that a ReadMe describes, but for names with wildcards.
+    """Return the tables that a ReadMe describes, except for names with wildcards.
 
     Raises:
         Error: ``format`` for a description without columns.

@@ -1,4 +1,4 @@
-"""Tables without a label: rows with one separator, or of one length; a header names the columns."""
+"""Tables without a label: rows with one separator, or of fixed length; a header names the columns."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ from icecore.sources.tables.ruled_table import ruled
 from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
 
 _SEPARATORS = b",\t;|"
-#: of binary formats: text in such a file means that it is damaged
+#: suffixes of binary formats: text in such a file means that it is damaged
 _BINARY = (
     *(".npy", ".npz", ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".cdf", ".zarr", ".mat"),
     *(".parquet", ".feather", ".arrow", ".fits", ".fit", ".tif", ".tiff", ".grb", ".grib", ".grb2", ".grib2"),
 )
-#: of files of one column, by their suffix
+#: separators by suffix, for files with one column
 _ONE = {".csv": b",", ".tsv": b"\t"}
 _TEXT = bytes(range(32, 127)) + b"\t\r\n\f" + bytes(range(128, 256))
-#: of so many bytes (or fewer) one may be a control character: damaged text is text
+#: one control character per this many bytes (or one in all) is accepted: damaged text is still text
 _STRANGE = 100
 _JSON = re.compile(rb"\s*(\{\s*(\"|\})|\[\s*(\{\s*\"|\[|\"))")
-#: a time of day up to its seconds, and what a time with an offset ends with
+#: a time of day up to its seconds, and an optional UTC offset
 _SECONDS, _OFFSET = rb"\d\d?:\d\d:\d\d", rb"( ?(Z|[-+]\d\d:?\d\d))?"
-#: a number or a time with a decimal comma, on its own in a cell
+#: a cell that is only a number or a time with a decimal comma
 _COMMA = re.compile(
     rb' *"?([-+]?\d*,\d+([eE][-+]?\d+)?|([-./\w]+[ T])?' + _SECONDS + rb",\d+" + _OFFSET + rb')"?\r? *'
 )
-#: the most lines of a row of names, and what is between two of them
+#: most lines of a row of names, and a line break between two of them
 _TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
-#: what may have line ends of any kind in it
+#: quoted text, which may contain line ends of any kind
 _QUOTED = re.compile(rb'"[^"]*"')
-#: a date and a time of day, on their own in a row
+#: a row that is only a date and a time of day
 _STAMP = re.compile(rb'"?\d{4}-\d\d-\d\d +\d\d?:\d\d(:\d\d([.,]\d+)?)?(Z|[-+]\d\d:?\d\d)?"?')
-#: of 100 rows in runs of blanks so many must have the same number of cells
+#: percentage of whitespace-separated rows that must have the same number of cells
 _ALIKE = 80
-#: of 100 rows that quotes span, so many must have the same number of cells
+#: percentage of rows with quoted line ends that must have the same number of cells
 _SPANNED = 95
-#: so many rows say what the others are like
+#: number of rows that are examined to infer the layout
 _SAMPLE = 1000
 
 
 def is_text(start: bytes, name: str = "") -> bool:
-    """Whether these bytes may begin a table of text: printable, with line ends and cells."""
+    """Whether these bytes may begin a text table: printable, with line ends and cells."""
     lines = start.replace(b"\r", b"\n") if ends_in_cr(start) else start
     return is_printable(start) and _layout(lines, name) is not None
 
 
 def is_printable(start: bytes) -> bool:
-    """Whether these bytes may begin a text, at whose end DOS has a control character."""
+    """Whether these bytes may begin a text; a DOS end-of-file character is ignored."""
     start = start.rstrip(b"\n").removesuffix(b"\x1a")
     return bool(start) and len(start.translate(None, _TEXT)) <= max(len(start) // _STRANGE, 1)
 
 
 def is_commented(start: bytes) -> bool:
-    """Whether these bytes are text with comments only."""
+    """Whether these bytes are text that contains only comments."""
     lines = start.removeprefix(BOM_UTF8).splitlines()
     return is_printable(start) and len(lines) > 1 and not _body(lines)
 
 
 def is_json(start: bytes) -> bool:
-    """Whether a text is JSON: an object, a list of objects, lists or texts, or one object a line."""
+    """Whether a text is JSON: an object, a list of objects, lists or strings, or one object per line."""
     return _JSON.match(start.removeprefix(BOM_UTF8)) is not None
 
 
 def ends_in_cr(start: bytes) -> bool:
-    """Whether most lines end in CR alone, as they did on a Macintosh; the last one may have another end."""
+    """Whether most lines end in CR alone, as on classic Mac OS; the last line may have another end."""
     if b"\r" not in start[:-1]:
         return False
     bare = _QUOTED.sub(b"", start)
@@ -80,15 +80,14 @@ def ends_in_cr(start: bytes) -> bool:
 
 
 def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec | None:
-    """The layout of a table by its first bytes (some hundred rows are enough), or None where they are no
-    table.
+    """Infer the layout of a table from its first bytes (a few hundred rows are enough); None if it isn't one.
 
-    The separator is the one of ``, TAB ; |`` that most lines have equally often, but for a comma that is the
-    decimal mark of numbers; text without one is cut where all rows have spaces, or at runs of blanks. Lines
-    before the first row are a header; the last of them names the columns where it has as many cells
-    (:mod:`icecore.sources.tables.header`), or where ``header`` says so. A byte order mark comes before all of
-    them. Lines without cells are a table of one column where the file's ``name`` says that it is one, and
-    nothing is a table where it says that the file is binary.
+    The separator is the one of ``, TAB ; |`` that occurs equally often in most lines, unless the comma is the
+    decimal mark of numbers. Text without a separator is split where all rows have spaces, or at runs of
+    whitespace. Lines before the first row are a header. The last of them names the columns if it has as many
+    cells (:mod:`icecore.sources.tables.header`), or if ``header`` is true. A byte order mark is skipped.
+    Lines without cells are a table of one column if the suffix of ``name`` says so; files with the suffix of
+    a binary format are never tables.
     """
     if (spec := ecsv(start)) is not None:
         return spec
@@ -112,7 +111,7 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
 
 
 def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | bytes | None:
-    """The separator of a table, or its layout where rows are cut by spaces."""
+    """Return the separator of a table, or its layout if rows are split by spaces."""
     if name.lower().endswith(_BINARY):
         return None
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
@@ -141,15 +140,16 @@ def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | 
 
 
 def _is_named(whole: list[bytes], body: list[bytes]) -> bool:
-    """Whether a line names the columns between runs of blanks."""
+    """Whether a line names the columns that are separated by runs of whitespace."""
     return headed(whole, b" ", _usual(body, b" "), None).named
 
 
 def _of_blank_cells(
     body: list[bytes], lines: list[bytes], whole: list[bytes], header: bool | None
 ) -> TableSpec | None:
-    """The layout of rows of fixed cells with some blank cells: runs of blanks would give such rows too few
-    cells. None where all rows have as many cells, or their places aren't the same.
+    """Return the layout of fixed cells with some blanks; splitting at whitespace would lose cells.
+
+    Returns None if all rows have as many cells, or if cells have no fixed positions.
     """
     usual = _usual(body, b" ")
     named = not has_values(cells_of(body[0], b" "))
@@ -162,25 +162,26 @@ def _of_blank_cells(
     if spec is None or len(spec.fields) < usual:
         return None
     if spec.fields[0].name == numbered(1)[0] and _is_named(whole, body):
-        return None  # one cell more in some row would take the names of all
+        return None  # an extra cell in one row would shift the names of all
     full = [line for line in body[named:] if _count(line, b" ") == usual]
     apart = sum(sum(map(bool, _cut(line, spec))) == usual for line in full)
     return spec if apart * 100 >= len(full) * _ALIKE else None
 
 
 def _cut(line: bytes, spec: TableSpec) -> list[bytes]:
-    """The cells of a line in a layout of fixed fields, without the spaces around them."""
+    """Return the cells of a line in a layout of fixed fields, stripped of spaces."""
     return [line[field.start : field.start + field.length].strip() for field in spec.fields]
 
 
 def with_blank_cells(start: bytes, odd: bytes, names: list[str]) -> TableSpec | None:
-    """The layout of rows of fixed cells where runs of blanks seemed to separate them, but for a line further
-    below with a blank cell; None where it would have other columns.
+    """Return the layout of fixed cells for a file that seemed to be separated by runs of whitespace.
+
+    A later line with a blank cell (``odd``) showed the difference. Returns None if the columns would differ.
 
     Args:
         start: the first bytes of the file.
-        odd: that line.
-        names: of the columns.
+        odd: the line with the blank cell.
+        names: names of the columns.
     """
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
     lines = _rows(_sampled(start[mark:]))
@@ -193,15 +194,16 @@ def with_blank_cells(start: bytes, odd: bytes, names: list[str]) -> TableSpec | 
 
 
 def _sampled(start: bytes) -> list[bytes]:
-    """The lines that tell a table: some of those below the comments and blank lines at the beginning."""
+    """Return the lines to examine: some of those below the initial comments and blank lines."""
     lines = start.split(b"\n")
     above = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith(COMMENTS)), 0)
     return lines[: above + _SAMPLE + 1]
 
 
 def _rows(lines: list[bytes]) -> list[bytes]:
-    """The lines, those that quotes span as one where that makes rows with as many cells each: else quotes are
-    characters, as of inches.
+    """Return the lines, joined where quotes span several of them, if all rows then have as many cells.
+
+    Otherwise quotes are ordinary characters, such as signs for inches.
     """
     if not any(line.count(b'"') % 2 for line in lines):
         return lines
@@ -222,8 +224,9 @@ def _rows(lines: list[bytes]) -> list[bytes]:
 
 
 def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
-    """The lines; the first ones are joined if quotes span them and they have ``count`` cells: names
-    with line ends in them, as Excel writes them.
+    """Return the lines; the first ones are joined if quotes span them and they have ``count`` cells.
+
+    Excel writes such names with line ends in them.
     """
     first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith(COMMENTS)), 0)
     for last in range(first + 1, min(first + _TALLEST, len(lines))):
@@ -239,7 +242,7 @@ def _whole(lines: list[bytes]) -> list[bytes]:
 
 
 def _flat(lines: list[bytes]) -> list[bytes]:
-    """The whole lines, each of them as one."""
+    """Return the whole lines, each without line breaks."""
     return [_BREAK.sub(b" ", line) for line in _whole(lines)]
 
 
@@ -248,7 +251,7 @@ def _body(lines: list[bytes]) -> list[bytes]:
 
 
 def _usual(body: list[bytes], separator: bytes) -> int:
-    """How many cells most lines have."""
+    """Return the number of cells of most lines."""
     return Counter(_count(line, separator) for line in body).most_common(1)[0][0]
 
 
@@ -271,8 +274,9 @@ def _separator(body: list[bytes]) -> bytes | None:
 
 
 def _is_one_with_commas(body: list[bytes]) -> bool:
-    """Whether rows are numbers with decimal commas below the one name of their column, and not counted ones
-    of two columns; R names the second.
+    """Whether rows are numbers with decimal commas in a single column, below its name.
+
+    Numbered rows of two columns look similar, but R names the second column.
     """
     name, *rows = body
     bare = b"," in b"".join(rows) and not any(byte in name for byte in _SEPARATORS)
@@ -283,13 +287,13 @@ def _is_one_with_commas(body: list[bytes]) -> bool:
 
 
 def _is_one_of_times(body: list[bytes]) -> bool:
-    """Whether most rows are a date and a time of day with a blank between them; the first may be a header."""
+    """Whether most rows are a date and a time of day separated by a space; the first may be a header."""
     stamps = sum(bool(_STAMP.fullmatch(line)) for line in body)
     return stamps > 0 and stamps * 100 >= (len(body) - 1) * _ALIKE
 
 
 def _has_commas(body: list[bytes], separator: bytes) -> bool:
-    """Whether commas are decimal marks where something else separates cells."""
+    """Whether commas are decimal marks because something else separates cells."""
     cells = [cell for line in body for cell in cells_of(line, separator)]
     texts = [cell for cell in cells if cell.lstrip().startswith(b'"') and not _COMMA.fullmatch(cell)]
     commas = [cell for cell in cells if b"," in cell and cell not in texts]
@@ -302,8 +306,9 @@ def _has_commas(body: list[bytes], separator: bytes) -> bool:
 
 
 def _in_runs(body: list[bytes]) -> list[bool]:
-    """For each column whether it is one of numbers, where runs of blanks separate as many cells in most lines
-    and there are numbers; empty elsewhere.
+    """Return for each whitespace-separated column whether it is numeric.
+
+    Empty if most lines do not have the same number of cells, or if there are no numbers.
     """
     count, alike = Counter(_count(line, b" ") for line in body).most_common(1)[0]
     if count < 2 or alike < 2 or alike * 100 < (len(body) - 1) * _ALIKE:  # one may be a header
@@ -314,6 +319,6 @@ def _in_runs(body: list[bytes]) -> list[bool]:
 
 
 def _count(line: bytes, separator: bytes) -> int:
-    """How many cells a line has."""
+    """Return the number of cells of a line."""
     plain = b'"' not in line and separator != b" "
     return line.count(separator) + 1 if plain else len(cells_of(line, separator))

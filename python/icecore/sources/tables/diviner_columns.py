@@ -1,4 +1,4 @@
-"""What is known about the columns of Diviner RDR tables, which carry no label of their own.
+"""Attributes of the columns of Diviner RDR tables, which have no label.
 
 Names, units and constants: PDS3 format file ``dlre_rdr.fmt`` of data set LRO-L-DLRE-4-RDR-V1.0.
 """
@@ -50,7 +50,7 @@ _TEXT = ("date", "utc")
 
 
 def attributes(names: Sequence[str], name: str) -> dict[str, Any]:
-    """CF attributes of a column, where ``names`` are the columns of a Diviner table."""
+    """Return the CF attributes of a column if ``names`` are the columns of a Diviner table, else none."""
     if name not in _KNOWN or not _SURE.issubset(names):
         return {}
     long_name, _, units = _KNOWN[name].partition("|")

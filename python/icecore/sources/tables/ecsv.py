@@ -1,4 +1,4 @@
-"""ECSV: the YAML above the names says what columns hold (Astropy's APE 6)."""
+"""ECSV: the YAML header above the names describes the columns (Astropy's APE 6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from icecore.sources.tables.preamble import cells_of, unique
 
 _FIRST = re.compile(rb"# %ECSV \d")
 _DELIMITER = re.compile(r"delimiter: *(?:'(.)'|\"(.)\"|(\S))")
-#: a key and its value inside of braces, quoted or not
+#: a key and its value inside braces, quoted or not
 _PAIR = re.compile(r"""(\w+): *('(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|![\w.]+ *\{[^}]*\}|[^,}]*)""")
 _LINE = re.compile(r"(\w+): *(.*)")
 _UNIT = re.compile(r"![\w.]+ *\{ *unit: *(.*?) *\}")
@@ -20,9 +20,7 @@ _INTEGERS, _REALS = ("int", "uint"), ("float",)
 
 
 def ecsv(start: bytes) -> TableSpec | None:
-    """The layout of a file that begins as ECSV does; None for others, and where its names are not those that
-    the YAML describes.
-    """
+    """Return the layout of an ECSV file; None for other files, or if its names differ."""
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
     if not _FIRST.match(start, mark):
         return None
@@ -50,7 +48,7 @@ def ecsv(start: bytes) -> TableSpec | None:
 
 
 def _columns(yaml: list[str]) -> list[dict[str, str]]:
-    """What the list ``datatype`` says of each column."""
+    """Return the properties of each column from the list ``datatype``."""
     columns: list[dict[str, str]] = []
     inside = False
     for line in yaml:
@@ -71,7 +69,7 @@ def _columns(yaml: list[str]) -> list[dict[str, str]]:
 
 
 def _plain(value: str) -> str:
-    """A YAML scalar without its quotes."""
+    """Return a YAML scalar without its quotes."""
     value = value.strip()
     if (unit := _UNIT.fullmatch(value)) is not None:
         value = unit[1]

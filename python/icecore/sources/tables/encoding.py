@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 
-#: how text begins that must become UTF-8 first, and how it does
+#: byte order marks of UTF-16, and the hint for such files
 UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 TO_UTF8 = "as UTF-8 it may be a table: iconv -f UTF-16 -t UTF-8"
 
 
 def decoded(text: bytes) -> str:
-    """Text as UTF-8, or as Latin-1, in which any bytes are text."""
+    """Decode text as UTF-8, or as Latin-1 if that fails."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -18,7 +18,7 @@ def decoded(text: bytes) -> str:
 
 
 def foreign(text: bytes) -> str:
-    """The first line that is not UTF-8, as Latin-1; empty where all are."""
+    """Return the first line that is not UTF-8, decoded as Latin-1; empty if there is none."""
     try:
         text.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Whether the first lines of a table without a label name its columns and their units, or are rows."""
+"""Decide whether the first lines of a table without a label are names and units, or rows."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from itertools import pairwise
 
 Cells = Sequence[bytes]
 
-#: also with a decimal comma, and with thousands apart
+#: a number, also with a decimal comma or thousands separators
 _NUMBER = re.compile(rb"[-+]?(\d+([ '.,]\d{3})*[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?")
 _TIME = re.compile(rb"\d+[-/:.]\d+([-/:.,TZ +]+\d*)*")
 _YEAR = re.compile(rb"[12]\d{3}")
-#: what stands where there is no number
+#: markers of missing numbers
 _MARKERS = (b"nan", b"-nan", b"inf", b"-inf", b"na", b"n/a", b"null", b"none", b"-", b"--", b"*")
 
 
 def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
     """Whether a line with as many cells as the rows below it is a header.
 
-    One of words alone is, unless it is one more row of words: some but not all are values of their columns.
-    Where some cells are blank or numbers, words must stand above columns of numbers or times, or it must look
-    as programs write it: a blank name above rows that are counted, years for names, also above words.
+    A line of words is a header, unless some but not all words are values of their columns: then it is a row.
+    A line with blank cells or numbers is a header if words are above columns of numbers or times, or if it
+    has a form that programs write: a blank name above row numbers, or years as names.
     """
     bare = [_bare(cell) for cell in cells]
     columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
@@ -35,14 +35,14 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
         return False
     if "" not in line and "number" not in line:
         return True
-    if not rows:  # only the first name may be blank, as pandas and R write that of their index
+    if not rows:  # only the first name may be blank: pandas and R write the index so
         return len(line) > 1 and not bare[0] and all(kind == "word" for kind in line[1:])
     if _is_counted(bare[0], columns[0]):
         return True
     words = [cell for cell, kind in zip(bare, line, strict=True) if kind == "word"]
     blanks = sum(not kind and bool(under) for kind, under in pairs)
     numbers = [i for i, kind in enumerate(line) if kind == "number"]
-    # Some names may come twice; a word for many values does not count.
+    # Some names may occur twice; a word that marks many values does not count.
     if 0 < len(set(words)) * 2 <= len(words) or blanks > len(words) + len(numbers):
         return False
     other = ("word", "number") in pairs or ("word", "time") in pairs
@@ -57,7 +57,7 @@ def is_header(cells: Cells, rows: Sequence[Cells]) -> bool:
 
 
 def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
-    """Whether a header is one beyond doubt: of words, some of them above numbers or times, or of blanks."""
+    """Whether a header is beyond doubt: words, some of them above numbers or times, or blank cells."""
     kinds = [_kind(_bare(cell)) for cell in cells]
     if "number" in kinds:
         return False
@@ -66,8 +66,9 @@ def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
 
 
 def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
-    """Whether a line below the names tells units or types: it has no value where columns are of numbers or
-    times, but words without repetition. Among several of them a 1 is a unit too.
+    """Whether a line below the names contains units or types.
+
+    It has no value in columns of numbers or times, but distinct words. Among several units, 1 is a unit too.
     """
     if len(rows) < 2:
         return False
@@ -83,8 +84,9 @@ def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
 
 
 def is_row(cells: Cells, rows: Sequence[Cells]) -> bool:
-    """Whether a line that begins like a comment is a row: a colour (``#ff0000``) or the like above words, and
-    numbers and times where its columns hold them.
+    """Whether a line that begins like a comment is a row, such as a colour (``#ff0000``) above words.
+
+    Its columns of numbers and times must contain numbers and times.
     """
     columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
     if len(columns) != len(cells) or not columns or _usual(columns[0]) != "word":
@@ -99,30 +101,30 @@ def is_row(cells: Cells, rows: Sequence[Cells]) -> bool:
 
 
 def has_values(cells: Cells) -> bool:
-    """Whether most cells of a line are numbers or times: it may be a row with too few or too many."""
+    """Whether most cells of a line are numbers or times; it may be a row with too few or too many cells."""
     kinds = [_kind(_bare(cell)) for cell in cells]
     return len(cells) > 1 and sum(kind in ("number", "time") for kind in kinds) * 2 > len(cells)
 
 
 def is_measured(column: Cells) -> bool:
-    """Whether a column is one of numbers, which may have a unit."""
+    """Whether a column is numeric, and may have a unit."""
     return _usual([_bare(cell) for cell in column]) == "number"
 
 
 def is_of_words(column: Cells) -> bool:
-    """Whether a column is one of words."""
+    """Whether most cells of a column are words."""
     return _usual([_bare(cell) for cell in column]) == "word"
 
 
 def names_rows(column: Cells) -> bool:
-    """Whether a column names or counts the rows: no cell comes twice, and all are words, or 1, 2, 3, …"""
+    """Whether a column names or numbers the rows: cells are unique, and all are words, or 1, 2, 3, …"""
     bare = [_bare(cell) for cell in column]
     words = all(_kind(cell) == "word" for cell in bare)
     return _is_counted(b"", bare) or (words and len(set(bare)) == len(bare))
 
 
 def _is_value(bare: Cells, columns: Sequence[Cells]) -> bool:
-    """Whether words above words are rather a row: some of them, but not all, are values of their column."""
+    """Whether words above words are a row: some of them, but not all, are values of their column."""
     known = [cell in column for cell, column in zip(bare, columns, strict=True)] if columns else []
     some = any(known) and not all(known)
     return some and not any(_usual(column) in ("number", "time") for column in columns)
@@ -139,18 +141,18 @@ def _kind(cell: bytes) -> str:
 
 
 def _usual(column: Cells) -> str:
-    """The kind of the most cells that are not blank; empty where all are."""
+    """Return the most frequent kind of the cells that are not blank; empty if all are blank."""
     kinds = Counter(kind for cell in column if (kind := _kind(cell)))
     return kinds.most_common(1)[0][0] if kinds else ""
 
 
 def _above(cell: bytes, below: str) -> str:
-    """The kind of a cell of the first line: a marker is a word unless it may mark a missing number."""
+    """Return the kind of a cell of the first line: a marker is a word unless it may mark a missing number."""
     return _kind(cell) or ("word" if cell and below != "number" else "")
 
 
 def _is_counted(name: bytes, column: Cells) -> bool:
-    """Whether a column without a name counts rows from 0 or 1, as pandas writes it."""
+    """Whether a column without a name contains row numbers from 0 or 1, as pandas writes it."""
     first = column[0]
     if name or first not in (b"0", b"1"):
         return False
@@ -158,14 +160,15 @@ def _is_counted(name: bytes, column: Cells) -> bool:
 
 
 def _are_years(numbers: Cells, columns: Sequence[Cells]) -> bool:
-    """Whether numbers are years, each the only number of its column."""
+    """Whether numbers are years, each above a column without other numbers."""
     alone = all(_kind(cell) == "word" for column in columns for cell in column if _kind(cell))
     return alone and all(_YEAR.fullmatch(cell) for cell in numbers)
 
 
 def _are_names(numbers: Cells, columns: Sequence[Cells], other: bool) -> bool:
-    """Whether numbers are names: years above what is none, or in equal steps where ``other`` columns have a
-    name above numbers.
+    """Whether numbers are names: years above columns that are not years, or numbers in equal steps.
+
+    The latter only if ``other`` columns have a name above numbers.
     """
     if len(numbers) < 2 or not all(cell.isdigit() for cell in numbers):
         return False
@@ -180,15 +183,16 @@ def _are_names(numbers: Cells, columns: Sequence[Cells], other: bool) -> bool:
 
 
 def _step_too(steps: set[int], columns: Sequence[Cells]) -> bool:
-    """Whether most rows rise in the same steps."""
+    """Whether most rows increase in the same steps."""
     rows = [row for row in zip(*columns, strict=True) if all(cell.isdigit() for cell in row)]
     alike = sum({int(b) - int(a) for a, b in pairwise(row)} == steps for row in rows)
     return alike * 2 > len(columns[0])
 
 
 def _heads_words(bare: Cells, line: Sequence[str], below: Sequence[str], columns: Sequence[Cells]) -> bool:
-    """Whether a line is the header of words: the first name may be blank, and that of columns of nothing; no
-    name is a value too.
+    """Whether a line is the header of a table of words.
+
+    The first name and the names of empty columns may be blank; no name may be a value of its column.
     """
     if any(kind in ("number", "time") for kind in below):
         return False

@@ -1,4 +1,4 @@
-"""Floats of machines before IEEE 754 as float64, and back as far as they fit into it.
+"""Convert floats of VAX and IBM machines to float64 and back, as far as float64 represents them.
 
 Source: PDS Standards Reference 3.8, appendix C (VAX F, D and G); IBM System/360 Principles of Operation,
 floating-point data formats.
@@ -8,29 +8,29 @@ from __future__ import annotations
 
 import numpy as np
 
-#: bits of the exponent, its bias and bits of the fraction of VAX F, D and G
+#: number of exponent bits, bias and number of fraction bits of VAX F, D and G
 _VAX = {"F": (8, 128, 23), "D": (8, 128, 55), "G": (11, 1024, 52)}
 
 
 def decode(stored: np.ndarray, kind: str) -> np.ndarray:
-    """Values of the integers that hold them; ``kind`` is ``F``, ``D`` or ``G`` (VAX) or ``IBM``."""
+    """Return float64 values of stored integers; ``kind`` is ``F``, ``D`` or ``G`` (VAX) or ``IBM``."""
     return _from_ibm(stored) if kind == "IBM" else _from_vax(stored, kind)
 
 
 def encode(values: np.ndarray, kind: str, size: int) -> np.ndarray:
-    """The integers of ``size`` bytes that values came from, as far as values can tell."""
+    """Return the stored integers of ``size`` bytes for float64 values, as far as values determine them."""
     return _to_ibm(values, size) if kind == "IBM" else _to_vax(values, kind)
 
 
 def _words(stored: np.ndarray) -> np.ndarray:
-    """VAX floats are little-endian 16-bit words, the most significant one first: swap them, either way."""
+    """Swap the words of VAX floats: little-endian 16-bit words, the most significant one first."""
     size = stored.dtype.itemsize
     words = np.ascontiguousarray(stored).view("<u2").reshape(len(stored), size // 2)
     return np.ascontiguousarray(words[:, ::-1]).view(f"<u{size}")[:, 0].astype("u8")
 
 
 def _from_vax(stored: np.ndarray, kind: str) -> np.ndarray:
-    """0.1f x 2^(exponent - bias); NaN for the reserved operand."""
+    """Return 0.1f x 2^(exponent - bias); NaN for the reserved operand."""
     width, bias, fraction = _VAX[kind]
     bits = _words(stored)
     exponent = (bits >> np.uint64(fraction)) & np.uint64((1 << width) - 1)
@@ -54,7 +54,7 @@ def _to_vax(values: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _from_ibm(stored: np.ndarray) -> np.ndarray:
-    """0.f x 16^(exponent - 64): a sign, seven bits of exponent, six or fourteen hexadecimal digits."""
+    """Return 0.f x 16^(exponent - 64): sign, seven exponent bits, six or fourteen hexadecimal digits."""
     fraction = stored.dtype.itemsize * 8 - 8
     bits = stored.astype("u8")
     exponent = (bits >> np.uint64(fraction) & np.uint64(127)).astype("i8")

@@ -1,4 +1,4 @@
-"""The language of PDS3 labels (ODL), parsed by pvl, which is kept from going round in circles."""
+"""Parse the language of PDS3 labels (ODL) with pvl, with a guard against its endless loops."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from icecore import errors
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.odl_repair import without_malformed
 
-#: a line that may precede a label: a name from the archive's wrapping, not a statement
+#: a line that may precede a label: an SFDU marker of the archive, not a statement
 _SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
-#: texts and comments, in which END ends nothing; one that is not closed reaches as far as there are bytes
+#: strings and comments, in which END is ignored; an unclosed one extends to the end of the text
 _INSIDE = re.compile(rb'"[^"]*(?:"|\Z)|/\*.*?(?:\*/|\Z)|' + _END.pattern, re.MULTILINE | re.DOTALL)
-#: tokens that pvl may look at for each character of a label; it looks at one several times, but not so often
+#: largest number of tokens per character of a label that pvl may read, more than a valid label needs
 _LOOKS = 20
-#: a keyword that no label has
+#: a keyword that does not occur in labels
 _NEXT = "ICECORE_NEXT_STATEMENT"
 
 
 def parse(name: str, text: bytes) -> Any:
-    """The statements of a label, up to its ``END``.
+    """Return the statements of a label, up to its ``END``.
 
     Raises:
-        Error: ``format``; ``unsupported`` without pvl.
+        Error: ``format``; ``unsupported`` if pvl is not installed.
     """
     label = _statements(text)
     try:
@@ -37,11 +37,12 @@ def parse(name: str, text: bytes) -> Any:
 
 
 def parse_rest(name: str, text: bytes, is_structure: bool = False) -> tuple[Any, list[str]]:
-    """The statements of a label, or of a structure file that is part of a table, but for malformed ones that
-    no table depends on, and a sentence on each of those.
+    """Return the statements of a label or structure file, and a sentence on each malformed one left out.
+
+    A malformed statement is only left out if no table depends on it.
 
     Raises:
-        Error: ``format``; ``unsupported`` without pvl.
+        Error: ``format``; ``unsupported`` if pvl is not installed.
     """
     label = _statements(text)
     try:
@@ -65,7 +66,7 @@ def _refused(name: str, error: _Invalid) -> errors.Error:
 
 
 def _is_statement(name: str, text: str) -> bool:
-    """Whether a text is one statement: a following one is not part of it."""
+    """Whether a text is one statement and does not absorb a following one."""
     try:
         return list(_loaded(name, f"{text}\n{_NEXT} = 1").keys())[1:] == [_NEXT]
     except _Invalid:
@@ -73,7 +74,7 @@ def _is_statement(name: str, text: str) -> bool:
 
 
 def _statements(text: bytes) -> str:
-    """The text of a label up to its ``END``."""
+    """Return the text of a label up to its ``END``."""
     outside = (found for found in _INSIDE.finditer(text) if not found.group().startswith((b'"', b"/*")))
     end = next(outside, None) or _END.search(text)
     return decoded(_SFDU.sub(b"", (text[: end.end()] if end else text).removeprefix(BOM_UTF8), count=1))
@@ -90,13 +91,13 @@ def _loaded(name: str, label: str) -> Any:
         ) from None
     try:
         return pvl.loads(label, lexer_fn=_Tokens, decoder=_decoder())
-    except Exception as error:  # pvl lets all kinds of them through
+    except Exception as error:  # pvl raises many classes
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise _Invalid(first[0]) from error
 
 
 class Based(int):
-    """A number that the label has with its base, ``16#7F#``: a pattern of bits, perhaps."""
+    """A number with its base in the label, ``16#7F#``; it may be a bit pattern."""
 
 
 @cache
@@ -108,7 +109,7 @@ def _decoder() -> Any:
         def decode_non_decimal(self, value: str) -> Based:
             return Based(super().decode_non_decimal(value))
 
-    return Decoder(grammar=OmniGrammar())  # by itself a stricter one
+    return Decoder(grammar=OmniGrammar())  # the default decoder is stricter
 
 
 class _Endless(Exception):
@@ -116,7 +117,7 @@ class _Endless(Exception):
 
 
 class _Tokens:
-    """pvl's lexer, up to a number of tokens: ``A = 5 = "B"`` in a block has its parser try for ever."""
+    """pvl's lexer with a limit of tokens: for ``A = 5 = "B"`` in a block its parser would loop forever."""
 
     def __init__(self, text: str, **settings: Any) -> None:
         from pvl.lexer import lexer
@@ -136,9 +137,9 @@ class _Tokens:
         return token
 
     def send(self, token: Any) -> Any:
-        """Put a token back."""
+        """Push a token back."""
         return self._tokens.send(token)
 
     def throw(self, *error: Any) -> Any:
-        """Have the lexer raise an error with its place."""
+        """Let the lexer raise an error with its position."""
         return self._tokens.throw(*error)

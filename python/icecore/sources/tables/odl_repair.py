@@ -1,36 +1,38 @@
-"""Leave malformed statements out of a PDS3 label where no table depends on them."""
+"""Remove malformed statements from a PDS3 label if no table depends on them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-#: the line that a statement begins with, and its keyword
+#: the first line of a statement, and its keyword
 _HEAD = re.compile(r"\s*(\^?[A-Za-z_][\w:]*)\s*=|\s*(END(?:_OBJECT|_GROUP)?)\s*$")
 #: the beginning or the end of a block, and its name
 _BLOCK = re.compile(r"\s*(?:(END_)|BEGIN_)?(?:OBJECT|GROUP)(?:\s*=\s*(\w+))?\s*", re.ASCII)
-#: blocks in which each statement may say where values are
+#: blocks in which any statement may describe the location of values
 _TABLES = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET|COLUMN|FIELD|CONTAINER)")
-#: statements there that don't
+#: statements in those blocks that contain only prose
 _PROSE = ("DESCRIPTION", "NOTE", "COMMENT")
-#: statements elsewhere that say where tables are
+#: statements in other blocks that describe the location of tables
 _NEEDED = re.compile(r"\^.*|RECORD_\w+|INTERCHANGE_FORMAT|(END_|BEGIN_)?(OBJECT|GROUP)|PDS_VERSION_ID|ODL_.*")
-#: words of statements in a structure file that say where values are
+#: words of statements in a structure file that describe the location of values
 _LAYOUT = re.compile(
     r"\W*(ROWS?|ROW_\w+|COLUMNS?|FIELDS?|FIELD_\w+|CONTAINERS?|OBJECT|GROUP)\b", re.IGNORECASE
 )
-#: lines that a text between quotes may take, of those that look like statements
+#: most lines that look like statements inside a quoted string
 _LONGEST = 50
 _SHOWN = 60
-#: a statement above the first one of a structure file
+#: a statement inserted above the first one of a structure file
 _FIRST = "ICECORE_FIRST = 1"
 
 
 def without_malformed(
     label: str, is_statement: Callable[[str], bool], is_structure: bool = False
 ) -> tuple[str, list[str]]:
-    """A label without its malformed statements, blank lines in their place, and a sentence on each; no
-    sentence where a table may depend on one of them. ``is_structure``: all of it is part of a table.
+    """Return a label without its malformed statements (blank lines instead), and a sentence on each.
+
+    There are no sentences if a table may depend on one of them. ``is_structure``: the whole text is part of a
+    table.
     """
     # A structure file may begin with a malformed statement; a label begins with its version.
     lines = [_FIRST] * is_structure + label.splitlines()
@@ -61,8 +63,9 @@ def without_malformed(
 def _statement(
     lines: list[str], heads: list[int], at: int, is_statement: Callable[[str], bool]
 ) -> tuple[int, int]:
-    """The line behind a well-formed statement that begins at a head, the head's own line where it is
-    malformed; and the number of the head to go on with.
+    """Return the line after the statement that begins at a head, and the index of the next head.
+
+    For a malformed statement, the line is that of the head itself.
     """
     first = heads[at]
     ends = [*heads[at + 1 : at + 1 + _LONGEST], len(lines)]
@@ -81,7 +84,7 @@ def _statement(
 
 
 def _is_needed(line: str, blocks: list[str]) -> bool:
-    """Whether a table may depend on the statement that begins with a line, inside of these blocks."""
+    """Whether a table may depend on the statement that begins with ``line`` inside these blocks."""
     head = _HEAD.match(line)
     key = (head[1] or head[2]).upper() if head is not None else ""
     if any(_TABLES.fullmatch(block.upper()) for block in blocks):

@@ -1,4 +1,4 @@
-"""PDS3 labels (ODL), attached or detached: where the tables are and what their columns hold.
+"""PDS3 labels (ODL), attached or detached: locations of tables and descriptions of their columns.
 
 Source: PDS Standards Reference 3.8, chapter 4 (pointers), appendix A.29 TABLE, A.8 COLUMN, A.9 CONTAINER.
 """
@@ -21,20 +21,20 @@ from icecore.sources.tables.preamble import unique
 
 Finder = Callable[[str], Member | None]
 
-#: what is looked for in a label
+#: hint: objects of a label that are tables
 TABLES = (
     "tables are its objects TABLE, SERIES, SPECTRUM and SPREADSHEET (or A_TABLE), with a pointer (^TABLE)"
 )
 _TABLE = re.compile(r"(.*_)?(TABLE|SERIES|SPECTRUM|SPREADSHEET)")
 _START = re.compile(rb"(\xef\xbb\xbf)?\s*(CCSD\w+|NJPL\w+|PDS_VERSION_ID)\b")
-#: objects around those of a file; what it is zipped into is the other half of such a label
+#: objects that contain those of a file; the other object of a label for a zipped file is its archive
 _FILES = ("FILE", "UNCOMPRESSED_FILE")
 _WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
-#: a tab between quotes is blank to pvl
+#: for pvl, a tab between quotes is blank
 _SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "": "\t", "VERTICAL_BAR": "|"}
-#: what a structure's file may say about the table itself
+#: statements of a structure file that may describe the table itself
 _LAYOUT = ("INTERCHANGE_FORMAT", "ROWS", "ROW_BYTES", "ROW_PREFIX_BYTES", "ROW_SUFFIX_BYTES")
-#: columns of one table, and structures inside structures
+#: largest number of columns of a table, and largest depth of nested structures
 _MOST, _DEEPEST = 1 << 15, 8
 
 
@@ -44,16 +44,16 @@ def is_label(start: bytes) -> bool:
 
 
 def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
-    """The tables that a label describes; other objects are left out.
+    """Return the tables that a label describes; other objects are ignored.
 
     Args:
-        name: of the label, for messages.
+        name: name of the label, for messages.
         start: the label's bytes; data may follow.
-        find: other files (``^STRUCTURE``) by name; none is the label itself.
+        find: finds other files (``^STRUCTURE``) by name; it never returns the label itself.
 
     Raises:
-        Error: ``format`` for a label that can't be parsed or leaves something out, ``source-missing`` for a
-            structure that is not there, ``unsupported`` without pvl.
+        Error: ``format`` for a label that can't be parsed or is incomplete, ``source-missing`` for a missing
+            structure file, ``unsupported`` if pvl is not installed.
     """
     module, notes = odl.parse_rest(name, start)
     files = _Files(find)
@@ -63,7 +63,7 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
 
 
 class _Files:
-    """Other files by name, and notes on those that were read."""
+    """Finds other files by name, and collects notes on those that were read."""
 
     def __init__(self, find: Finder) -> None:
         self._find = find
@@ -81,7 +81,7 @@ def _tables(name: str, level: Any, module: Any, find: _Files) -> Iterator[TableS
         if key in _FILES:
             yield from _tables(name, value, module, find)
         elif _TABLE.fullmatch(key) and f"^{key}" in level:
-            pointers = level.getall(f"^{key}")  # one for each of several tables of one name
+            pointers = level.getall(f"^{key}")  # one for each of several tables with the same name
             yield _table(name, key, value, level, pointers[min(seen[key], len(pointers) - 1)], find)
             seen[key] += 1
 
@@ -98,7 +98,7 @@ def _table(name: str, key: str, table: Any, level: Any, pointer: Any, find: _Fil
         raise errors.make("format", f"{name}: {key} has no columns", "is a ^STRUCTURE missing?")
     prefix = _whole(name, table, "ROW_PREFIX_BYTES", 0)
     row, suffix = _whole(name, table, "ROW_BYTES", 0), _whole(name, table, "ROW_SUFFIX_BYTES", 0)
-    # A record is a row with what stands around it.
+    # A record is a row with its prefix and suffix.
     row = row + prefix + suffix if row else _whole(name, level, "RECORD_BYTES", 0)
     names = unique([item.name for item in fields])
     fields = [
@@ -131,7 +131,7 @@ def _separator(name: str, table: Any) -> str:
 
 
 def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int, int]:
-    """(file or "", record, bytes of a record) of ``"x"``, ``("x", 3)``, ``("x", 300 <BYTES>)``, ``23``."""
+    """Parse ``"x"``, ``("x", 3)``, ``("x", 300 <BYTES>)`` or ``23`` as (file or "", record, record bytes)."""
     parts = list(value) if isinstance(value, (list, tuple, set)) and not hasattr(value, "units") else [value]
     file = str(parts.pop(0)) if parts and isinstance(parts[0], str) else ""
     if not parts:
@@ -150,7 +150,7 @@ def _pointer(name: str, key: str, value: Any, level: Any) -> tuple[str, int, int
 
 
 def _place(name: str, key: str, level: Any, pointer: Any, binary: bool, find: Finder) -> tuple[str, int]:
-    """A table's file, and bytes before it."""
+    """Return a table's file, and the number of bytes before it."""
     file, record, size = _pointer(name, key, pointer, level)
     stream = str(level.get("RECORD_TYPE")).upper() == "STREAM" and not binary
     if stream and size != 1 and record > 0:
@@ -168,7 +168,7 @@ def _place(name: str, key: str, level: Any, pointer: Any, binary: bool, find: Fi
 
 
 def _lines(member: Member | None, count: int) -> int:
-    """The bytes of the first lines of a file, which are its records where they are a stream."""
+    """Return the length in bytes of the first lines of a file whose records are lines."""
     if member is None:
         return 0  # reported when the table is opened
     taken = 0
@@ -187,7 +187,7 @@ def _lines(member: Member | None, count: int) -> int:
 
 
 def _columns(name: str, table: Any, base: int, binary: bool, find: _Files, depth: int) -> Iterator[Field]:
-    """The columns of a table or container, of ``^STRUCTURE`` files and all items of vectors included."""
+    """Yield the columns of a table or container, including ``^STRUCTURE`` files and all items of vectors."""
     if depth > _DEEPEST:
         raise errors.make("format", f"{name}: structures inside structures inside …", "does one name itself?")
     count = 0
@@ -213,7 +213,7 @@ def _columns(name: str, table: Any, base: int, binary: bool, find: _Files, depth
                     count += 1
                     yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
                 if count == found:
-                    break  # nor has any other repetition a column
+                    break  # no other repetition has columns either
                 _few(name, count)
         _few(name, count)
 
@@ -236,7 +236,7 @@ def _structure(name: str, file: str, find: _Files) -> Any:
 
 
 def _begin(name: str, level: Any, needed: bool) -> int:
-    """The bytes before a column or container; one that is not ``needed`` may leave them out."""
+    """Return the bytes before a column or container; it may omit them unless ``needed``."""
     first = _whole(name, level, "START_BYTE", 0 if needed else 1)
     if first < 1:
         title, place = (
@@ -272,7 +272,7 @@ def _items(name: str, column: Any, start: int, binary: bool) -> Iterator[Field]:
 
 
 def _bits(name: str, title: str, column: Any, start: int, size: int) -> Iterator[Field]:
-    """The numbers that are packed into a column; its first bit is the most significant one."""
+    """Yield the numbers that are packed into a column; its first bit is the most significant one."""
     little = str(column.get("DATA_TYPE", "")).upper().startswith(("LSB", "VAX", "PC"))
     for key, value in column.items():
         if key != "BIT_COLUMN" or not isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What PDS3 labels say about a column's values, as CF attributes."""
+"""Convert the descriptions of columns in PDS3 labels to CF attributes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NUMBERS = ("REAL", "INTEGER", "NUMERIC", "FLOAT", "DOUBLE")
 
 
 def is_number(data_type: str) -> bool:
-    """Whether values of a type are numbers."""
+    """Whether values of a type are numeric."""
     return any(word in data_type for word in _NUMBERS)
 
 
 def attributes(column: Any, data_type: str, size: int, stored: bool) -> dict[str, Any]:
-    """CF attributes of a column.
+    """Return the CF attributes of a column.
 
     Args:
-        column: its object in the label.
-        data_type: of its values.
-        size: bytes of a value.
+        column: the column object of the label.
+        data_type: data type of its values.
+        size: size of a value in bytes.
         stored: whether values are binary.
     """
     result: dict[str, Any] = {}
@@ -55,7 +55,7 @@ def attributes(column: Any, data_type: str, size: int, stored: bool) -> dict[str
 
 
 def _number(value: Any, quoted: bool) -> int | float | None:
-    """A number, with or without units; one in quotes only where ``quoted``."""
+    """Return a number, with or without units; strings are accepted only if ``quoted``."""
     value = getattr(value, "value", value)
     if isinstance(value, str) and quoted:
         for reader in (int, float):
@@ -70,9 +70,7 @@ def _number(value: Any, quoted: bool) -> int | float | None:
 
 
 def _pattern(value: Any, data_type: str, size: int) -> Any:
-    """The value of a pattern of bits (``16#FF7FFFFB#``, also in quotes), as labels state constants of binary
-    columns.
-    """
+    """Return the value of a bit pattern (``16#FF7FFFFB#``, also quoted), as used for binary constants."""
     if isinstance(value, str) and is_number(data_type) and (found := _QUOTED.fullmatch(value.strip())):
         value = Based(int(found[1], 16))
     return pattern(value, data_type, size) if isinstance(value, Based) else value

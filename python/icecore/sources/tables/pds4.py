@@ -24,12 +24,12 @@ _RECORDS = {
     "Table_Binary": "Record_Binary",
     "Inventory": "Record_Delimited",  # of a collection
 }
-#: what is looked for in a label
+#: hint: elements of a label that are tables
 TABLES = f"tables are {', '.join(_RECORDS)}, beside a File with a file_name"
-#: how many bytes values have whose type says so
+#: sizes (bytes) in the names of data types
 _SIZES = re.compile(r"(?:(?:Uns|S)igned|IEEE754|Complex)(?:[ML]SB)?(Byte|Single|Double|\d+)")
 _NAMED = {"Byte": 1, "Single": 4, "Double": 8}
-#: binary numbers: data type by their bits
+#: binary constants that are given as bit patterns
 _BITS = re.compile(r"16#([0-9A-Fa-f]+)#|0[xX]([0-9A-Fa-f]+)")
 _MOST, _DEEPEST = 1 << 15, 8
 
@@ -41,10 +41,10 @@ def is_label(start: bytes) -> bool:
 
 
 def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
-    """The tables that a label describes.
+    """Return the tables that a label describes.
 
     Raises:
-        Error: ``format`` for XML that can't be parsed, or that leaves something out.
+        Error: ``format`` for XML that can't be parsed or is incomplete.
     """
     from xml.etree import ElementTree  # most tables have no such label
 
@@ -137,14 +137,12 @@ def _fields(name: str, record: Any, base: int, is_binary: bool, depth: int) -> I
                     yield replace(inner, name=f"{inner.name}_{i}") if times > 1 else inner
                     _few(name, count)
                 if count == found:
-                    break  # nor has any other repetition a field
+                    break  # no other repetition has fields either
         _few(name, count)
 
 
 def _begin(name: str, element: Any, key: str, needed: bool) -> int:
-    """The bytes before a field or group, which delimited ones don't state; the first one may leave out that
-    there are none.
-    """
+    """Return the bytes before a field or group; delimited ones don't state it, and the first may omit 0."""
     needed = needed and not element.tag.endswith("_Delimited")
     first = _whole(name, element, key, 0 if needed else 1)
     if first < 1:
@@ -174,7 +172,7 @@ def _field(name: str, field: Any, base: int, is_binary: bool, needed: bool) -> F
 
 
 def _bits(name: str, element: Any, field: Field) -> Iterator[Field]:
-    """The numbers packed into a field; its first bit is the most significant one of its first byte."""
+    """Yield the numbers packed into a field; its first bit is the most significant bit of its first byte."""
     for bit in element.iterfind("Packed_Data_Fields/Field_Bit"):
         ends = [
             _whole(name, bit, f"{end}_bit_location", _whole(name, bit, f"{end}_bit", 0))
@@ -200,7 +198,7 @@ def _kind(data_type: str) -> Kind:
 
 
 def _attributes(field: Any, stored: str = "", size: int = 0) -> dict[str, Any]:
-    """CF attributes of a field; ``stored`` is the type of binary values of ``size`` bytes."""
+    """Return the CF attributes of a field; ``stored`` is the type of binary values of ``size`` bytes."""
     result: dict[str, Any] = {}
     if field.findtext("description"):
         result["description"] = " ".join(field.findtext("description").split())
@@ -221,7 +219,7 @@ def _attributes(field: Any, stored: str = "", size: int = 0) -> dict[str, Any]:
 
 
 def _constant(text: str, stored: str, size: int) -> Any:
-    """A number; of binary values it may be stated as their bits (``16#FF7FFFFB#``, ``0xFF7FFFFB``)."""
+    """Return a number; constants of binary values may be bit patterns (``16#FF7FFFFB#``, ``0xFF7FFFFB``)."""
     found = _BITS.fullmatch(text.strip())
     return binary.pattern(int(found[1] or found[2], 16), stored, size) if found and stored else _number(text)
 

@@ -1,4 +1,4 @@
-"""The lines above the first row of a table without a label: comments, names, units."""
+"""Parse the lines above the first row of a table without a label: comments, names, units."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from icecore.sources.tables.header import (
     stands_out,
 )
 
-#: what comments begin with
+#: first characters of comments
 COMMENTS = (b"#", b"!", b"%")
-#: what to do where all rows begin like that
+#: hint for files in which all rows look like comments
 COMMENTED = "lines that begin with #, ! or % are comments: take that sign away if they are rows"
-#: what tells Excel the separator
+#: Excel's line that declares the separator
 SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
-#: first word of the line that Campbell data loggers write above the names
+#: line that Campbell data loggers write above the names
 _LOGGER = re.compile(rb'"?TOA5"?,.*')
-#: types of columns, not units (RDB)
+#: column types (not units) of RDB files
 _TYPE = re.compile(rb"\d+[dnsDNS]")
-#: the most lines below the names
+#: most lines of units and types below the names
 _BELOW = 3
 _SHOWN = 60
 
@@ -39,15 +39,15 @@ Row = list[bytes]
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above the first row.
+    """The lines above the first row.
 
     Attributes:
-        names: of the columns.
-        units: of the columns; empty where there is none.
-        above: lines before the first row.
-        named: whether the names are those of the file.
-        notes: what is doubtful, in sentences.
-        doubt: why the names may belong to other columns; empty where they don't.
+        names: names of the columns.
+        units: units of the columns; empty strings if unknown.
+        above: number of lines before the first row.
+        named: whether the file states the names.
+        notes: sentences about doubtful properties.
+        doubt: why the names may belong to other columns; empty if they don't.
     """
 
     names: list[str]
@@ -59,18 +59,19 @@ class Head:
 
 
 def cells_of(line: bytes, separator: bytes) -> Row:
-    """The cells of a line."""
+    """Return the cells of a line."""
     from icecore import _icecore
 
     return _icecore.split_row(line, 0, separator[0])[0]
 
 
 def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None) -> Head:
-    """What stands above the first of the rows of ``count`` cells.
+    """Parse the lines above the first row of ``count`` cells.
 
-    Those lines are comments, blank ones and ones with another number of cells; the last comment with as many
-    cells as a row names the columns, or the first line with as many cells that is not a row, or with one cell
-    less, as R writes it: then the first column has no name, or the last one where rows end in a separator.
+    They are comments, blank lines and lines with another number of cells. The last comment with as many
+    cells as a row names the columns, or the first line with as many cells that is not a row. A line of names
+    may have one cell less, as R writes it: then the first column has no name, or the last one if rows end in
+    a separator.
     """
     head = Head([f"column_{i + 1}" for i in range(count)], units=("",) * count)
     strays: list[int] = []
@@ -122,7 +123,7 @@ def _named(head: Head, line: bytes, cells: Row, rows: list[Row], sure: bool) -> 
 
 
 def _unquoted(cell: bytes) -> bytes:
-    """A cell without its quotes, with doubled quotes as one."""
+    """Return a cell without its quotes, with doubled quotes reduced to one."""
     bare = cell.strip()
     if len(bare) > 1 and bare[:1] == bare[-1:] == b'"':
         return bare[1:-1].replace(b'""', b'"')
@@ -130,7 +131,7 @@ def _unquoted(cell: bytes) -> bytes:
 
 
 def _commented(head: Head, line: bytes, cells: Row, rows: list[Row]) -> Head:
-    """A comment names the columns unless it looks like a row; prose may have as many commas."""
+    """Take the names from a comment unless it looks like a row; prose may have as many commas."""
     if not is_header(cells, rows):
         return head
     head = _named(head, line, cells, rows, True)
@@ -140,8 +141,9 @@ def _commented(head: Head, line: bytes, cells: Row, rows: list[Row]) -> Head:
 
 
 def _short(cells: Row, below: list[Row], rows: list[Row]) -> Row | None:
-    """The names of a line with one cell less than the rows, right above the first, some of them above numbers
-    or times; a blank one where there is none.
+    """Return the names from a line with one cell less than the rows, directly above the first row.
+
+    Some names must be above numbers or times. The missing name is blank.
     """
     if not rows or next((row for row in below if any(row)), None) != rows[0]:
         return None
@@ -153,7 +155,7 @@ def _short(cells: Row, below: list[Row], rows: list[Row]) -> Row | None:
 
 
 def _in_two(rows: list[Row]) -> bool:
-    """Whether two columns beside each other are words without quotes: they may be texts of two words."""
+    """Whether two adjacent columns are unquoted words: they may be one column of two words."""
     columns = list(zip(*rows, strict=True))
     words = [is_of_words(column) and not any(b'"' in cell for cell in column) for column in columns]
     return any(a and b for a, b in pairwise(words))
@@ -165,7 +167,7 @@ def _doubt(names: int, count: int, line: bytes, row: Row) -> str:
 
 
 def _lacking(head: Head, lines: list[bytes], strays: list[int]) -> Head:
-    """Report lines above the first row that are neither comments nor names: they may be rows."""
+    """Report lines above the first row that are neither comments nor names, because they may be rows."""
     if not strays:
         return head
     many = f"{plural(len(strays), 'line')} above the first row kept as text, no rows"
@@ -173,7 +175,7 @@ def _lacking(head: Head, lines: list[bytes], strays: list[int]) -> Head:
 
 
 def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
-    """Units, types and the like on the lines right below the names; ``line`` is the first."""
+    """Parse units and types on the lines directly below the names; ``line`` is the first of them."""
     more = 0
     while more < min(_BELOW, len(rows)) and below[more] == rows[more]:
         if not is_below_names(rows[more], rows[more + 1 :]):
@@ -192,7 +194,7 @@ def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
 
 
 def _until(head: Head, lines: list[bytes], separator: bytes, rows: list[Row]) -> Head:
-    """Blank lines and comments below the names are part of what stands above the first row."""
+    """Skip blank lines and comments between the names and the first row."""
     for above in range(head.above, len(lines)):
         line = lines[above]
         if line.startswith(COMMENTS) and is_row(cells_of(line, separator), rows):
@@ -213,7 +215,7 @@ def _begins_row(line: bytes, separator: bytes, count: int) -> bool:
 
 
 def unique(names: list[str]) -> list[str]:
-    """Names that can be paths: no slashes, none empty, none twice."""
+    """Return names that can be paths: without slashes, not empty, unique."""
     seen: Counter[str] = Counter()
     result = []
     for i, name in enumerate(names):

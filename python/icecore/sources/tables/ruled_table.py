@@ -1,5 +1,6 @@
-"""Rows of one length below a line that says where their columns are: IPAC's bars, or dashes below the names
-as astropy, sqlite and SQL Server write them. Cells may be blank there, and names and texts hold blanks.
+"""Fixed-length rows below a line that marks the columns: IPAC's bars, or dashes below the names.
+
+astropy, sqlite and SQL Server write dashes. Cells may be blank, and names and strings may contain spaces.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.preamble import COMMENTS, unique
 
 Span = tuple[int, int]
-#: a layout, and how many lines are above its rows
+#: a layout, and the number of lines above its rows
 Found = tuple[TableSpec, int]
 
 _RULER = re.compile(rb" *(-+|=+)( +\1|( +-+)+|( +=+)+) *")
 _RUN = re.compile(rb"[-=]+")
-#: IPAC's lines above the rows: names, types, units, values for null
+#: IPAC's lines above the rows: names, types, units, null values
 _BARS = 4
-#: IPAC's string types; the first letter is enough
+#: first letters of IPAC's string types
 _TEXTS = ("c", "date")
 
 
 def ruled(lines: list[bytes], whole: list[bytes]) -> TableSpec | None:
-    """The layout of such a table; None where it is none.
+    """Return the layout of such a table; None for others.
 
     Args:
-        lines: the first ones, without their ends.
-        whole: the same, but for a carriage return at their ends.
+        lines: the first lines, without line ends.
+        whole: the same lines, but with a carriage return at their ends.
     """
     found = _barred(lines) or _dashed(lines)
     if found is None:
@@ -67,11 +68,11 @@ def _dashed(lines: list[bytes]) -> Found | None:
     if at is None or any(map(_is_more, lines[: at - 1])):
         return None
     runs = [match.span() for match in _RUN.finditer(lines[at])]
-    # A cell begins behind the cell before it, so that its padding belongs to it.
+    # A cell begins after the previous cell, so that its padding belongs to it.
     spans = [(before, end) for (_, before), (_, end) in zip([(0, 0), *runs], runs, strict=False)]
     above = lines[at - 1]
     if any(above[a : a + 1].strip() for _, a in runs) or not above.strip():
-        return None  # a name that goes on
+        return None  # a name that crosses a column border
     names = [decoded(above[a:b]).strip() for a, b in spans]
     ruler = lines[at]
     rows = lines[: lines.index(ruler, at + 1)] if ruler in lines[at + 1 :] else lines
@@ -80,7 +81,7 @@ def _dashed(lines: list[bytes]) -> Found | None:
 
 
 def _is_more(line: bytes) -> bool:
-    """Whether a line is neither blank nor a comment nor a ruler, which RST has above names too."""
+    """Whether a line is neither blank, a comment nor a ruler (RST also has a ruler above the names)."""
     return bool(line.strip()) and not line.startswith(COMMENTS) and not _RULER.fullmatch(line)
 
 
@@ -95,12 +96,12 @@ def _fixed(
     if not rows:
         return None
     length = Counter(map(len, rows)).most_common(1)[0][0]
-    # What goes on from one column into the next is in no column.
+    # Text that crosses a column border belongs to no column.
     if sum(not row[b : b + 1].strip() for row in rows for _, b in spans) * 100 < len(rows) * len(spans) * 99:
         return None
     starts = [_start(rows, span) for span in spans]
-    last = max(spans[-1][1], length)  # texts may be longer than the line of their column
-    ends = [*starts[1:], last]  # what is between two columns belongs to the first of them
+    last = max(spans[-1][1], length)  # strings may be longer than the ruler of their column
+    ends = [*starts[1:], last]  # the space between two columns belongs to the first of them
     fields = tuple(
         Field(name, a, b - a, kind, attrs)
         for name, a, b, (kind, attrs) in zip(unique(names), starts, ends, found, strict=True)
@@ -111,8 +112,10 @@ def _fixed(
 
 
 def _start(rows: list[bytes], span: Span) -> int:
-    """Where the cells of a column begin: where all of its texts do, if they are of several lengths; else
-    right behind the column before it, so that there is room for longer numbers.
+    """Return the start of a column's cells.
+
+    It is the common start of its strings if their lengths differ; otherwise the end of the previous column,
+    so that longer numbers fit.
     """
     cells = [row[slice(*span)].rstrip() for row in rows]
     texts = [cell.lstrip() for cell in cells if cell]
@@ -121,7 +124,7 @@ def _start(rows: list[bytes], span: Span) -> int:
 
 
 def missing(null: str) -> dict[str, Any]:
-    """The attribute for a number that marks null; words need none."""
+    """Return the attribute for a number that marks null; null words need none."""
     try:
         value = float(null)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rows of one length without a label, cut where all of them have spaces."""
+"""Fixed-length rows without a label, split where all of them have spaces."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Span = tuple[int, int]
 def by_spaces(
     body: list[bytes], lines: list[bytes], whole: list[bytes], header: bool | None, padded: bool = False
 ) -> TableSpec | None:
-    """The layout of ``lines``, ``whole`` without line ends; those in ``body`` are neither blank nor comments.
+    """Return the layout of ``lines``; ``whole`` are those without line ends, ``body`` the rows among them.
 
-    Lines above of another length, which would shift rows against their cells, are not part of the table. The
-    last of them, or the first of the rows, names the columns where each word in it stands above one of them
-    and it looks like names, or where ``header`` says so. ``padded``: rows may lack spaces at their ends.
+    Lines above with another length, which would shift the cells of rows, are not part of the table. The last
+    of them, or the first row, names the columns if each of its words is above one column and it looks like
+    names, or if ``header`` is true. ``padded``: rows may lack trailing spaces.
     """
     length, count = Counter(map(len, body)).most_common(1)[0]
     length = max(map(len, body)) if padded else length
@@ -57,7 +57,7 @@ def by_spaces(
         shown, many = decoded(strays[0])[:_SHOWN], plural(len(strays), "line")
         at = whole.index(strays[0]) + 1
         notes = (f"{many} above the first row kept as text, no rows, from line {at} on: {shown!r}",)
-    # A cell begins behind the cell before it, so that its padding belongs to it.
+    # A cell begins after the previous cell, so that its padding belongs to it.
     starts = [0, *(end for _, end in cells[:-1])]
     titles = names or numbered(len(cells))
     fields = tuple(
@@ -82,7 +82,7 @@ def by_spaces(
 
 
 def _is_shorter(line: bytes, cells: list[Span], length: int) -> bool:
-    """Whether a line above the first row of full length is a row too, without the spaces at its end."""
+    """Whether a line above the first row of full length is a row without its trailing spaces."""
     inside = {at for start, end in cells for at in range(start, end)}
     taken = [at for at, byte in enumerate(line) if byte not in b" \t"]
     there = [line[start:end].strip() for start, end in cells]
@@ -91,18 +91,18 @@ def _is_shorter(line: bytes, cells: list[Span], length: int) -> bool:
 
 
 def numbered(count: int) -> list[str]:
-    """The names of columns that have none."""
+    """Return names for unnamed columns: ``column_1``, ``column_2``, …"""
     return [f"column_{i + 1}" for i in range(count)]
 
 
 def runs(occupied: np.ndarray) -> list[Span]:
-    """The stretches of columns that are occupied."""
+    """Return the spans of occupied character columns."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], occupied, [False])).astype("i1")))
     return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
 
 
 def _cells(rows: list[bytes]) -> list[Span]:
-    """The stretches where some row has something else than spaces."""
+    """Return the spans in which some row has a character other than a space."""
     seen = np.frombuffer(b"".join(rows), "u1").reshape(len(rows), -1)
     return runs(((seen != ord(" ")) & (seen != ord("\t"))).any(axis=0))
 
@@ -115,7 +115,7 @@ def _named(
     sure: bool = False,
     loose: bool = False,
 ) -> tuple[list[str] | None, list[Span]]:
-    """The names that a line has for columns, and those columns: some may be blank in all first rows."""
+    """Return the names in a line and their columns; a column may be blank in all first rows."""
     names = _names(line, rows, cells, header, sure, loose)
     if names is None:
         wider = _cells([*rows, line[: len(rows[0])].ljust(len(rows[0]))])
@@ -132,8 +132,9 @@ def _names(
     sure: bool = False,
     loose: bool = False,
 ) -> list[str] | None:
-    """The words of a line, where each stands above the cells of one column; ``sure``: it may be a row;
-    ``loose``: words need not stand above their columns.
+    """Return the words of a line if each is above the cells of one column.
+
+    ``sure``: the line may be a row. ``loose``: words need not be above their columns.
     """
     words = list(_WORD.finditer(line))
     if len(words) != len(cells):

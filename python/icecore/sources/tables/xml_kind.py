@@ -1,4 +1,4 @@
-"""Kind of an XML or HTML file that is no PDS4 label: none of them is read as rows of text."""
+"""Identify XML and HTML files that are not PDS4 labels; they are not parsed as text tables."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 from icecore import errors
 
-#: what may stand above the root element: a byte order mark, the declaration, comments, a document type
+#: text above the root element: a byte order mark, the declaration, comments, a document type
 _ABOVE = re.compile(
     rb"(\xef\xbb\xbf)?\s*(?:(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)\s*)*",
     re.DOTALL | re.IGNORECASE,
 )
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)(?=[\s/>])")
 _DECLARED = re.compile(rb"(\xef\xbb\xbf)?\s*<(\?xml|!DOCTYPE|!--)", re.IGNORECASE)
-#: root element → what the file is, and what its user can do
+#: root element → kind of file, and a hint
 _KINDS = {
     "votable": (
         "a VOTable",
@@ -32,7 +32,7 @@ _OTHER = "only PDS4 labels are read (<Product_Observational …>): convert its r
 
 
 def root_element(start: bytes) -> str | None:
-    """The name of a document's root element; empty if it is further below, None for other files."""
+    """Return the name of a document's root element; empty if it is not found, None for other files."""
     above = _ABOVE.match(start)
     found = _ROOT.match(start, above.end() if above is not None else 0)
     if found is not None and (_DECLARED.match(start) or found[1].decode().lower() in _KINDS):
@@ -41,6 +41,6 @@ def root_element(start: bytes) -> str | None:
 
 
 def refusal(place: str, root: str) -> errors.Error:
-    """The error about such a file."""
+    """Return the error for such a file."""
     kind, hint = _KINDS.get(root.lower(), (f"XML (<{root}>)" if root else "XML", _OTHER))
     return errors.make("unsupported", f"{place} is {kind}, not a table of text", hint)

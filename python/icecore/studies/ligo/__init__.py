@@ -1,4 +1,4 @@
-"""Frames at LIGO (Sigg 2000): speed and space of short and long frames, linked and packed.
+"""Study of frames at LIGO (Sigg 2000): speed and size of short and long frames, linked and packed.
 
 The study timed frame libraries on frames of 1 to 240 s. This module generates frames of 60 channels, which
 gwframe writes, and reads them with gwpy, LALFrame, gwframe and icecore.
@@ -24,16 +24,16 @@ from icecore.studies.study import Outcome
 Say = Callable[[str], None]
 SHORT, LONG = Layout(1), Layout(60)
 SUPPRESSED, LONG_SUPPRESSED = Layout(1, 1, "zero-suppressed"), Layout(60, 1, "zero-suppressed")
-#: layouts that are timed, and those that are only measured in bytes
+#: layouts that are timed, and layouts that are only measured in size
 TIMED = (SHORT, Layout(1, 60), Layout(30), LONG, Layout(240), SUPPRESSED, LONG_SUPPRESSED)
 SIZED = (Layout(1, 1, "raw"), Layout(1, 1, "differences, gzip"))
-#: how channels are packed: by the goals of the codec choice, and with named codecs
+#: goals of the codec choice for packed channels
 GOALS = ("speed", "balanced")
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Seconds of generated data, files of the table of linking, runs of each call."""
+    """Seconds of generated data, number of files for the table of linking, and runs per call."""
 
     seconds: int = 600
     files: int = 10_000
@@ -50,10 +50,10 @@ def run(folder: Path, source: str | None, say: Say, quick: bool = False) -> Outc
         folder: directory for the figures.
         source: must be None: the study generates its frames.
         say: called with progress messages.
-        quick: a minute of data and few repetitions: shows that it works, not how fast.
+        quick: a minute of data and few repetitions: checks that the study runs, not how fast.
 
     Raises:
-        Error: ``unsupported`` without gwframe or matplotlib; ``invalid`` for a source.
+        Error: ``unsupported`` if gwframe or matplotlib is not installed; ``invalid`` for a source.
     """
     if source is not None:
         raise errors.make("invalid", f"ligo takes no file (got {source})", "icecore bench ligo")

@@ -24,7 +24,7 @@ class Channel:
 
 
 def channels() -> list[Channel]:
-    """Sixty channels with 280 kB of samples a second, as a frame of a small detector has them."""
+    """Return sixty channels with 280 kB of samples per second, as in a frame of a small detector."""
     made = [Channel(STRAIN, "strain", "f4", 16384, "strain")]
     made += _several("SEI-GND_VEL", 8, "seismic", "f4", 2048, "m/s")
     made += _several("LSC-ADC", 6, "integers", "i4", 2048, "counts")
@@ -40,7 +40,7 @@ def _several(name: str, count: int, family: str, dtype: str, rate: int, unit: st
 
 
 def samples(seconds: int) -> Iterator[tuple[Channel, np.ndarray]]:
-    """Each channel with its samples, the same at each call."""
+    """Yield each channel with its samples, which are the same at each call."""
     for number, channel in enumerate(channels()):
         random = np.random.default_rng(number)
         count = channel.rate * seconds
@@ -50,7 +50,7 @@ def samples(seconds: int) -> Iterator[tuple[Channel, np.ndarray]]:
 def colored(
     random: np.random.Generator, count: int, rate: int, density: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """White noise filtered to an amplitude spectral density: frequencies in Hz → units per √Hz."""
+    """Return noise with an amplitude spectral density: maps frequencies in Hz to units per √Hz."""
     spectrum = np.fft.rfft(random.normal(size=count))
     spectrum *= density(np.fft.rfftfreq(count, 1 / rate)) * np.sqrt(rate / 2)
     return np.fft.irfft(spectrum, count)
@@ -74,7 +74,7 @@ def _seismic(random: np.random.Generator, count: int, rate: int) -> np.ndarray:
 
 
 def _integers(random: np.random.Generator, count: int, rate: int) -> np.ndarray:
-    """Counts of an ADC at 2 kHz; state words that change every few seconds at lower rates."""
+    """Return counts of an ADC at 2 kHz; at lower rates, state words that change every few seconds."""
     if rate >= 1024:
         return np.rint(colored(random, count, rate, lambda f: 200 / (1 + (f / 30) ** 2) + 0.05))
     steps = random.random(count) < 0.3 / rate

@@ -1,4 +1,4 @@
-"""CPU and wall time of calls that take turns."""
+"""CPU and wall time of calls that run in turn."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Time:
 
 
 def medians(calls: Mapping[str, Callable[[], object]], most: int, seconds: float) -> dict[str, Time]:
-    """Run calls in turn, so that a disturbance hits all of them, and return their medians.
+    """Run calls in turn, so that a disturbance affects all of them, and return their medians.
 
     Args:
-        calls: name → call; its result is dropped before the next call.
-        most: runs of each call.
-        seconds: wall time after which a call does not run again.
+        calls: name → call; its result is released before the next call.
+        most: largest number of runs of each call.
+        seconds: wall time in seconds after which a call does not run again.
     """
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
     for _ in range(most):
@@ -38,7 +38,7 @@ def medians(calls: Mapping[str, Callable[[], object]], most: int, seconds: float
 
 
 def once(call: Callable[[], object]) -> tuple[float, float]:
-    """CPU and wall seconds of one call."""
+    """Return CPU and wall seconds of one call."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     result = call()

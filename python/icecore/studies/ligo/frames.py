@@ -11,13 +11,13 @@ import numpy as np
 from icecore import errors
 from icecore.studies.ligo.channels import T0, Channel, channels
 
-#: names of compressions → frameCPP's codes; zero suppression uses words of the size of the elements
+#: compression → frameCPP's code; zero suppression uses words of the element size
 COMPRESSIONS = {"raw": 256, "gzip": 257, "differences, gzip": 259, "zero-suppressed": 6}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How samples are divided: seconds in a frame, frames in a file."""
+    """Division of samples: seconds per frame, frames per file."""
 
     frame: int
     frames: int = 1
@@ -25,13 +25,13 @@ class Layout:
 
     @property
     def name(self) -> str:
-        """The layout in words."""
+        """Description of the layout."""
         files = "a file each" if self.frames == 1 else f"{self.frames} a file"
         return f"{self.frame} s frames, {files}, {self.compression}"
 
     @property
     def file(self) -> int:
-        """Seconds in a file."""
+        """Seconds per file."""
         return self.frame * self.frames
 
 
@@ -39,10 +39,10 @@ Samples = Mapping[Channel, np.ndarray]
 
 
 def need() -> None:
-    """Raise where the frames can't be written.
+    """Raise if frames can't be written.
 
     Raises:
-        Error: ``unsupported`` without gwframe.
+        Error: ``unsupported`` if gwframe is not installed.
     """
     try:
         import gwframe  # noqa: F401

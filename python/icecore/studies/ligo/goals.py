@@ -1,4 +1,4 @@
-"""Table 5: measured figures beside their goals."""
+"""Table 5: measured figures compared with their goals."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def table(
     strain_bytes: int,
     files: int,
 ) -> Table:
-    """Each goal with what was measured; ratios are of CPU time.
+    """Return a table of each goal and its measurement; ratios are of CPU time.
 
     Args:
         speeds, sizes, linking: the measurements.
-        names: ``short``, ``long``, ``suppressed``: names of layouts.
-        strain_bytes: bytes of the samples of the 16 kHz channel.
-        files: number of files that were linked.
+        names: names of the layouts ``short``, ``long`` and ``suppressed``.
+        strain_bytes: size in bytes of the samples of the 16 kHz channel.
+        files: number of linked files.
     """
     rows: list[tuple[str, str, float | None, float, bool]] = []
     short, long, suppressed = names["short"], names["long"], names["suppressed"]

@@ -1,4 +1,4 @@
-"""Readers of frame files: gwpy, LALFrame, gwframe, and the least that any reader must do."""
+"""Readers of frame files: gwpy, LALFrame, gwframe, and a lower bound (read and inflate only)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Files = Sequence[str]
 
 @dataclass(frozen=True)
 class Peer:
-    """Another reader: the package that it needs, and its calls.
+    """Another reader: its package and its calls.
 
-    ``read`` takes files in order, a channel's name and the seconds of all files; ``contents`` counts the
-    channels of each file; ``everything`` reads all channels.
+    ``read`` takes files in order, a channel's name and the total seconds of the files; ``contents`` counts
+    the channels of each file; ``everything`` reads all channels.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Peer:
 
     @property
     def present(self) -> bool:
-        """Whether it is installed."""
+        """Whether the package is installed."""
         return find_spec(self.module) is not None
 
 
 def _length(path: str) -> int:
-    """Seconds of a file, as its name states."""
+    """Return the length of a file in seconds, from its name."""
     return int(os.path.basename(path).rsplit("-", 1)[1].removesuffix(".gwf"))
 
 
@@ -132,7 +132,7 @@ PEERS = (
 
 
 def missing() -> list[str]:
-    """A sentence for each peer that is not installed."""
+    """Return a sentence for each peer that is not installed."""
     absent = [
         f"{peer.name} is not installed: pip install {peer.package}" for peer in PEERS if not peer.present
     ]
@@ -142,7 +142,7 @@ def missing() -> list[str]:
 
 
 def limit(places: Sequence[tuple[str, int, int, int]]) -> list[bytes]:
-    """Read and inflate vectors at known places: (file, offset, stored bytes, decoded bytes)."""
+    """Read and inflate vectors at known byte ranges: (file, offset, stored bytes, decoded bytes)."""
     inflate = _inflate()
     found = []
     for path, offset, length, raw in places:
@@ -162,7 +162,7 @@ def _inflate() -> Callable[[bytes, int], bytes]:
 
 
 def places(files: Files, channel: str) -> list[tuple[str, int, int, int]]:
-    """Where the compressed data of a channel lies: behind the header of each vector."""
+    """Return the byte ranges of a channel's compressed data, without the header of each vector."""
     from icecore.sources.gwf.scan import FrameFile, scan
 
     found = []

@@ -1,4 +1,4 @@
-"""Table 3: bytes of each family of channels in files of each compression, and packed."""
+"""Table 3: size of each family of channels per file compression, and packed."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ AUXILIARY = FAMILIES[1:]
 
 @dataclass
 class Sizes:
-    """Stored bytes: storage → family → bytes; ``raw`` are bytes of the samples."""
+    """Stored bytes by storage and family; ``raw`` are the sizes of the samples."""
 
     raw: dict[str, int]
     stored: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def ratio(self, one: str, other: str, families: tuple[str, ...]) -> float | None:
-        """Bytes of storage ``one`` per byte of ``other``."""
+        """Return the bytes of storage ``one`` per byte of ``other``."""
         if one not in self.stored or other not in self.stored:
             return None
         return sum(self.stored[one][f] for f in families) / sum(self.stored[other][f] for f in families)
 
 
 def raw_sizes(data: Mapping[Channel, object], seconds: int) -> dict[str, int]:
-    """Bytes of the samples of each family."""
+    """Return the size of the samples of each family in bytes."""
     import numpy as np
 
     sizes: dict[str, int] = defaultdict(int)
@@ -42,7 +42,7 @@ def raw_sizes(data: Mapping[Channel, object], seconds: int) -> dict[str, int]:
 
 
 def stored_sizes(repository: Path, channels: Mapping[Channel, object]) -> dict[str, int]:
-    """Stored bytes of each family: of a linked repository, what its references point at."""
+    """Return the stored bytes of each family; for a linked repository, those of the linked byte ranges."""
     repo = icecore.open(repository)
     sizes: dict[str, int] = defaultdict(int)
     for channel in channels:
@@ -53,7 +53,7 @@ def stored_sizes(repository: Path, channels: Mapping[Channel, object]) -> dict[s
 
 
 def outcome(folder: Path, sizes: Sizes, reference: str) -> Outcome:
-    """The table and the figure; ``reference`` is the storage that others are compared with."""
+    """Return the table and the figure; ``reference`` is the storage that others are compared with."""
     heads = ["storage", *FAMILIES, "all", f"strain / {reference}", f"auxiliary / {reference}"]
     table = Table("Table 3: stored bytes per byte of samples", heads)
     total = sum(sizes.raw.values())

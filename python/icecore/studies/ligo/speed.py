@@ -1,4 +1,4 @@
-"""Tables 1 and 2: time to read one channel, all channels and the contents, for each layout of the files."""
+"""Tables 1 and 2: time to read one channel, all channels and the table of contents, per file layout."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from icecore.studies.ligo.frames import Layout, Samples
 from icecore.studies.ligo.readers import PEERS, Files, limit, places
 from icecore.studies.study import Outcome, Table
 
-#: the channels that are read one by one: 16 kHz, 2 kHz and 256 Hz
+#: channels that are read individually: 16 kHz, 2 kHz and 256 Hz
 ONE = {"16 kHz": STRAIN, "2 kHz": "H1:SEI-GND_VEL_0", "256 Hz": "H1:PEM-TILT_0"}
 EVERYTHING, CONTENTS = "all", "TOC only"
 LINKED, IN_PLACE, LIMIT = "icecore, linked", "icecore, not linked", "pread + libdeflate"
 PACKED = "icecore, packed"
-#: runs of a call, and seconds after which it does not run again
+#: largest number of runs of a call, and seconds after which it does not run again
 _RUNS, _SECONDS = 7, 2.5
 
 
 @dataclass
 class Speeds:
-    """Times: (layout, what is read, reader) → time."""
+    """Times by layout, kind of read, and reader."""
 
     times: dict[tuple[str, str, str], Time] = field(default_factory=dict)
 
     def cpu(self, layout: str, what: str, reader: str) -> float | None:
-        """CPU seconds; None where the reader does not take part."""
+        """Return CPU seconds; None if the reader was not measured."""
         found = self.times.get((layout, what, reader))
         return found.cpu if found else None
 
     def ratio(self, layout: str, what: str, reader: str, other: str) -> float | None:
-        """CPU time of ``reader`` per CPU time of ``other``."""
+        """Return the CPU time of ``reader`` divided by that of ``other``."""
         one, two = self.cpu(layout, what, reader), self.cpu(layout, what, other)
         return one / two if one is not None and two else None
 
 
 def path_of(channel: str) -> str:
-    """The path of a channel in a repository."""
+    """Return the path of a channel in a repository."""
     return "/" + channel.replace(":", "/")
 
 
 def measure_files(
     speeds: Speeds, layout: Layout, files: Files, linked: Path, data: Samples, seconds: int, runs: int = _RUNS
 ) -> None:
-    """Time all readers on the files of one layout; their samples are compared with the generated ones."""
+    """Time all readers on the files of one layout, and compare their samples with the generated ones."""
     expected = {channel.name: values for channel, values in data.items()}
     for what, channel in ONE.items():
         calls = _one(layout, files, linked, channel, seconds, what == "16 kHz")
@@ -138,7 +138,7 @@ def _raw(path: Path) -> np.ndarray:
 
 
 def tables(speeds: Speeds) -> list[Table]:
-    """CPU and wall milliseconds: a line for each layout and reader."""
+    """Return tables of CPU and wall milliseconds, one line for each layout and reader."""
     columns = [*ONE, EVERYTHING, CONTENTS]
     heads = ["frames, reader", *(f"{column}, ms" for column in columns), "16 kHz / linked"]
     cpu = Table("Table 1: CPU time (user and system, all threads) of reading one channel of 60", heads)
@@ -152,7 +152,7 @@ def tables(speeds: Speeds) -> list[Table]:
 
 
 def draw(folder: Path, speeds: Speeds, layouts: Sequence[Layout], seconds: int) -> Outcome:
-    """Figures: seconds of the 16 kHz channel, and of all channels, per CPU second for each layout."""
+    """Draw figures: seconds of data read per CPU second, for the 16 kHz channel and for all channels."""
     outcome = Outcome("speed", tables(speeds))
     ticks = {float(i): layout.name.replace(", ", "\n") for i, layout in enumerate(layouts)}
     for number, what in enumerate(("16 kHz", EVERYTHING), 1):
@@ -177,5 +177,5 @@ def draw(folder: Path, speeds: Speeds, layouts: Sequence[Layout], seconds: int) 
 
 
 def stored(channel: Channel) -> str:
-    """The name of a channel's raw file."""
+    """Return the name of a channel's raw file."""
     return f"{path_of(channel.name).rsplit('/', 1)[1]}.bin"

@@ -23,32 +23,7 @@ _SHARES = (0.0001, 0.001, 0.01, 0.1)
 
 def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[str], None]) -> Outcome:
     """Measure random slices and boxes in several layouts of the same field."""
-    sizes = Table(
-        "Table 3: size of chunks, slices of one index along a random axis",
-        ["chunk", "kB", "ratio", "ms a slice"],
-    )
-    arrays = []
-    for number, chunk in enumerate(_CHUNKS):
-        say(f"chunks of {chunk}")
-        same = chunk == field.CHUNK
-        array = (
-            two_level
-            if same
-            else field.write(
-                work / f"chunk{number}.icecore", field.plain(), chunk, field.SHARD, two_level.shape[0]
-            )
-        )
-        arrays.append(array)
-        ratio = array.nbytes / array.nbytes_stored
-        sizes.rows.append(
-            [
-                "x".join(map(str, chunk)),
-                np.prod(chunk) * 4 / 1e3,
-                ratio,
-                clock(array, list(slices(array.shape))) * 1e3,
-            ]
-        )
-    one_level = arrays[-1]
+    sizes, one_level = _sizes(two_level, work, say)
     say("one level of chunks against two")
     levels = Table(
         "Table 4: one level of chunks (60 MB) against two (1.3 MB in 60 MB), random boxes",
@@ -58,8 +33,30 @@ def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[s
         one, two = (clock(array, list(boxes(array.shape, share))) * 1e3 for array in (one_level, two_level))
         levels.rows.append([share, one, two, one / two])
     outcome = Outcome("layouts", [sizes, levels])
+    outcome.figures = _figures(folder, sizes, levels)
+    return outcome
+
+
+def _sizes(two_level: icecore.Array, work: Path, say: Callable[[str], None]) -> tuple[Table, icecore.Array]:
+    """Measure each size of chunks; return the table and the array whose chunks are whole shards."""
+    heads = ["chunk", "kB", "ratio", "ms a slice"]
+    table = Table("Table 3: size of chunks, slices of one index along a random axis", heads)
+    array = two_level
+    for number, chunk in enumerate(_CHUNKS):
+        say(f"chunks of {chunk}")
+        array = two_level
+        if chunk != field.CHUNK:
+            path = work / f"chunk{number}.icecore"
+            array = field.write(path, field.plain(), chunk, field.SHARD, two_level.shape[0])
+        shown, kb = "x".join(map(str, chunk)), np.prod(chunk) * 4 / 1e3
+        milliseconds = clock(array, list(slices(array.shape))) * 1e3
+        table.rows.append([shown, kb, array.nbytes / array.nbytes_stored, milliseconds])
+    return table, array
+
+
+def _figures(folder: Path, sizes: Table, levels: Table) -> list[str]:
     kb = [float(row[1]) for row in sizes.rows]
-    outcome.figures = [
+    return [
         figures.lines(
             folder / "pstore-6.png",
             "Figure 6: ratio against the size of a chunk",
@@ -85,7 +82,6 @@ def measure(folder: Path, two_level: icecore.Array, work: Path, say: Callable[[s
             "xy",
         ),
     ]
-    return outcome
 
 
 def slices(shape: Sequence[int], seed: int = 1) -> Iterator[Query]:

@@ -1,1 +1,1 @@
-"""Rows of a table and numbers about them: scans, reductions, regions, Arrow, Polars."""
+"""Queries of tables: scans, reductions, regions; results as Arrow, NumPy, pandas and Polars."""

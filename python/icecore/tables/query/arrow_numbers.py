@@ -1,4 +1,4 @@
-"""Numbers of Arrow arrays as NumPy arrays and back, without importing pandas.
+"""Convert numbers between Arrow and NumPy arrays without importing pandas.
 
 The methods of pyarrow that do this import pandas on first use, which takes longer than reading a small table.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def stored_numbers(column: pa.Array) -> np.ndarray:
-    """Return the numbers of an array without a copy, whatever is stored behind nulls."""
+    """Return the numbers of an array without a copy; values behind nulls are arbitrary."""
     dtype = np.dtype(column.type.to_pandas_dtype())
     buffer = column.buffers()[1]
     if buffer is None:
@@ -30,11 +30,11 @@ def floats(column: pa.Array) -> np.ndarray:
 
 
 def arrow_array(values: np.ndarray, kind: Any = None) -> pa.Array:
-    """Return numbers, truths or times as an Arrow array without nulls.
+    """Return numbers, booleans or times as an Arrow array without nulls.
 
     Args:
         values: shape (rows,).
-        kind: the Arrow type; by default that of the dtype.
+        kind: the Arrow type; by default that of the NumPy dtype.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Columns of events: plain arrays, lists and records, found by name, glob or regular expression."""
+"""Columns of events: plain arrays, lists and records, selected by name, glob or regular expression."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Filter = str | Callable[[str], bool] | None
 
 @dataclass(frozen=True)
 class EventColumn:
-    """A column: an array, lists of a column, or records of columns.
+    """A column of events: an array, lists of a column, or a record of columns.
 
     Attributes:
-        path: of the array or group.
+        path: path of the array or group.
         kind: ``array``, ``list`` or ``record``.
-        lengths: of lists: what ``lengths_path`` holds: ``offsets``, ``counts`` or ``ends``.
-        lengths_path: the array of lengths.
+        lengths: for lists, the kind of the array at ``lengths_path``: ``offsets``, ``counts`` or ``ends``.
+        lengths_path: path of the array of lengths.
         bounds: entries and elements at which the parts of ``counts`` and ``ends`` begin, and their ends.
         members: the content of lists (under the name ``""``), or the fields of a record.
-        is_tuple: whether a record's fields have numbers rather than names.
+        is_tuple: whether a record's fields are numbered rather than named.
     """
 
     path: str
@@ -50,7 +50,7 @@ class EventColumn:
 
 
 def find_columns(group: Group) -> dict[str, EventColumn]:
-    """name (relative to the group) → column: its arrays and lists, also those in groups below."""
+    """Return name (relative to the group) → column, for arrays and lists, including those in subgroups."""
     repo, found = group.repo, {}
     prefix = group.path.rstrip("/") + "/"
     inside: list[str] = []
@@ -67,10 +67,10 @@ def find_columns(group: Group) -> dict[str, EventColumn]:
 
 
 def column_at(repo: Repo, path: str) -> EventColumn:
-    """The column at ``path``.
+    """Return the column at ``path``.
 
     Raises:
-        Error: ``format`` where a group's attribute names arrays that are not there.
+        Error: ``format`` if a group's attribute names missing arrays.
     """
     node = repo._nodes.get(path)
     if node is None:
@@ -97,10 +97,10 @@ def column_at(repo: Repo, path: str) -> EventColumn:
 def choose(
     columns: dict[str, EventColumn], wanted: str | Iterable[str] | None, filter_name: Filter = None
 ) -> list[str]:
-    """Names of columns: those that ``wanted`` names, globs among them, and ``filter_name`` accepts.
+    """Return the names of columns that match ``wanted`` (names and globs) and ``filter_name``.
 
     Raises:
-        Error: ``not-found`` for a name or glob that no column has.
+        Error: ``not-found`` for a name or glob without a match.
     """
     if wanted is None:
         names = list(columns)
@@ -112,7 +112,7 @@ def choose(
 
 
 def resolve(columns: dict[str, EventColumn], name: str) -> Sequence[str]:
-    """The columns of one name: itself, the only one that ends with it, or those that a glob matches."""
+    """Return the columns for a name: itself, the only one that ends with it, or the matches of a glob."""
     if name in columns:
         return [name]
     if any(character in name for character in "*?["):

@@ -1,4 +1,4 @@
-"""Cuts on events: Python expressions over columns, evaluated without `eval`."""
+"""Cuts on events: Python expressions over columns, evaluated without ``eval``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Expression:
         except (SyntaxError, ValueError, RecursionError) as error:
             raise errors.make("invalid", f"can't parse {text!r}: {error}", _HINT) from None
         functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
-        #: the columns that it names
+        #: the columns in the expression
         self.names = list(
             dict.fromkeys(
                 node.id
@@ -63,16 +63,16 @@ class Expression:
         )
 
     def conjuncts(self) -> list[Expression]:
-        """The parts that `and` joins, in order."""
+        """Return the parts that ``and`` joins, in order."""
         if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
             return [Expression(ast.unparse(part)) for part in self.tree.values]
         return [self]
 
     def evaluate(self, columns: dict[str, Any]) -> Any:
-        """Its value for each event.
+        """Return the value for each event.
 
         Raises:
-            Error: ``invalid`` for what is not allowed, or what the columns' values can't do.
+            Error: ``invalid`` for unsupported syntax, or for operations that the values do not support.
         """
         try:
             return _value(self.tree, columns)
@@ -84,10 +84,10 @@ class Expression:
             raise errors.make("invalid", f"{self.text}: {first}", hint) from error
 
     def mask(self, columns: dict[str, Any]) -> np.ndarray:
-        """Whether each event passes.
+        """Return whether each event passes, as a boolean array.
 
         Raises:
-            Error: ``dtype`` where it has several truths an event, or none.
+            Error: ``dtype`` unless the expression has exactly one boolean per event.
         """
         value = self.evaluate(columns)
         if getattr(value, "ndim", 0) != 1:
@@ -104,13 +104,13 @@ class Expression:
 
 
 class Column(Expression):
-    """A column by its name, which may have any characters."""
+    """A column as an expression; its name may contain any characters."""
 
     def __init__(self, name: str) -> None:
         self.text, self.names = name, [name]
 
     def evaluate(self, columns: dict[str, Any]) -> Any:
-        """The column."""
+        """Return the column."""
         return columns[self.text]
 
 
@@ -135,7 +135,7 @@ def _value(node: ast.expr, columns: dict[str, Any]) -> Any:
 
 
 def _logic(node: ast.BoolOp, columns: dict[str, Any]) -> Any:
-    """`and` and `or`: the right side is evaluated only for events that the left side leaves open."""
+    """Evaluate ``and`` or ``or``: the right side only for events that the left side leaves undecided."""
     wants = isinstance(node.op, ast.And)
     result = _value(node.values[0], columns)
     for part in node.values[1:]:

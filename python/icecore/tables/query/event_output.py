@@ -1,4 +1,4 @@
-"""Columns of events as Awkward, NumPy, pandas, Arrow and Polars values."""
+"""Convert columns of events to Awkward, NumPy, pandas, Arrow and Polars values."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LIBRARIES = ("ak", "np", "pd", "arrow", "pl")
 
 
 def awkward() -> Any:
-    """The module awkward.
+    """Return the module awkward.
 
     Raises:
-        Error: ``unsupported`` where it is not installed.
+        Error: ``unsupported`` if it is not installed.
     """
     try:
         import awkward
@@ -27,7 +27,7 @@ def awkward() -> Any:
 
 
 def event_array(values: Values) -> Any:
-    """A column: a NumPy array if it has no lists, else an Awkward array."""
+    """Return a column as a NumPy array if it has no lists, otherwise as an Awkward array."""
     if values.column.kind == "array" and values.data.dtype.kind != "O":
         return values.data
     return awkward().Array(_layout(values))
@@ -57,7 +57,7 @@ def _no_strings(ak: Any) -> Any:
 
 
 def output(columns: dict[str, Any], library: str, rows: int) -> Any:
-    """Columns in the form of ``library``: Awkward records, a dictionary of NumPy arrays, or a data frame."""
+    """Convert columns for ``library``: Awkward records, a dictionary of NumPy arrays, or a data frame."""
     if library == "np":
         return {name: _numpy(value) for name, value in columns.items()}
     if library == "ak":
@@ -79,7 +79,7 @@ def output(columns: dict[str, Any], library: str, rows: int) -> Any:
 
 
 def arrow_table(columns: dict[str, Any]) -> Any:
-    """A pyarrow Table; lists are Arrow's large lists."""
+    """Return a pyarrow Table; lists become Arrow's large lists."""
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
@@ -98,7 +98,7 @@ def _arrow(pa: Any, value: Any) -> Any:
 
 
 def _numpy(value: Any) -> np.ndarray:
-    """A NumPy array; lists as one object array of arrays, as uproot gives them."""
+    """Return a NumPy array; lists become an object array of arrays, as in uproot."""
     if isinstance(value, np.ndarray):
         return value
     ak = awkward()

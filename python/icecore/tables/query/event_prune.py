@@ -1,4 +1,4 @@
-"""Entries that a cut may select, from the summaries of flat columns alone."""
+"""Prune entries that a cut can't select, using only the summaries of flat columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from icecore.tables.summaries import write, zones
 if TYPE_CHECKING:
     from icecore.repository.array import Array
 
-#: least and largest value of each zone of rows; NaN where a zone has no values
+#: smallest and largest value of each zone of rows; NaN for zones without values
 Range = tuple[np.ndarray, np.ndarray]
-#: name of a column → its summary; None where there is none
+#: maps the name of a column to its summary, or None
 RangeOf = Callable[[str], Range | None]
 
-#: comparison of a column with a number → whether a zone may have rows for which it holds
+#: comparison of a column with a number → whether a zone may contain matching rows
 _MAY: dict[type, Callable[[Range, Any], np.ndarray]] = {
     ast.Lt: lambda ends, x: ends[0] < x,
     ast.LtE: lambda ends, x: ends[0] <= x,
@@ -38,12 +38,12 @@ _TURNED: dict[type, type] = {
 
 
 def pruned(tree: ast.expr, rows: Rows, range_of: RangeOf) -> Rows:
-    """Return ``rows`` without those of zones in which the cut holds nowhere.
+    """Return ``rows`` without the zones that contain no matching row.
 
     Args:
         tree: the cut's syntax tree.
-        rows: a range of entries, or increasing numbers.
-        range_of: summaries by column.
+        rows: a range of entries, or increasing entry numbers.
+        range_of: returns the summary of a column.
     """
     may = _may(tree, range_of)
     if may is None or may.all():
@@ -59,9 +59,9 @@ def pruned(tree: ast.expr, rows: Rows, range_of: RangeOf) -> Rows:
 
 
 def load(array: Array, log: list[int]) -> Range | None:
-    """Return the summary of a column, if it is fresh; its stored bytes go to ``log``.
+    """Return the summary of a column if it is up to date; its stored bytes are appended to ``log``.
 
-    Columns with null elements have none: their summaries leave the nulls out, and cuts don't.
+    Columns with nulls return None: summaries exclude nulls, but cuts do not.
     """
     if array.ndim != 1 or array.dtype.kind not in "biuf" or nulls(array):
         return None
@@ -74,7 +74,7 @@ def load(array: Array, log: list[int]) -> Range | None:
 
 
 def _may(node: ast.expr, range_of: RangeOf) -> np.ndarray | None:
-    """Whether the expression may hold for rows of each zone; None if the summaries don't say."""
+    """Return whether each zone may contain matching rows; None if the summaries don't determine it."""
     if isinstance(node, ast.BoolOp):
         parts = [_may(value, range_of) for value in node.values]
         known = [part for part in parts if part is not None]
@@ -108,7 +108,7 @@ def _comparison(left: ast.expr, operation: type, right: ast.expr, range_of: Rang
 
 
 def _number(node: ast.expr) -> int | float | None:
-    """A number, which may have a sign."""
+    """Return the value of a numeric literal, which may have a sign."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _number(node.operand)
         return None if number is None else -number

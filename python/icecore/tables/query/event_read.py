@@ -1,4 +1,4 @@
-"""Read columns of events level by level: lengths first, then the elements that they select."""
+"""Read columns of events level by level: first the lengths of lists, then their elements."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from icecore.tables.query.event_columns import EventColumn
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
-#: which entries: a range, or increasing numbers
+#: selected entries: a range, or increasing entry numbers
 Rows = slice | np.ndarray
 
 
 @dataclass
 class Values:
-    """What was read of a column.
+    """The data of a column.
 
     Attributes:
         column: the column.
-        data: of an array its elements; of lists how many elements each has; of records how many there are.
+        data: elements of an array, lengths of lists, or number of records.
         members: the content of lists, or the fields of a record.
     """
 
@@ -39,10 +39,10 @@ def read_events(repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: li
         repo: the repository.
         columns: name → column.
         rows: the entries.
-        log: is given the stored bytes that each read moves.
+        log: receives the number of stored bytes of each read.
 
     Raises:
-        Error: ``mismatch`` where lengths and content disagree; those of reads.
+        Error: ``mismatch`` if lengths and content disagree; errors of reads.
     """
     results = {name: Values(column) for name, column in columns.items()}
     tasks: list[tuple[Values, Rows]] = [(values, rows) for values in results.values()]
@@ -65,7 +65,7 @@ def read_events(repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: li
 
 
 def _plain(values: Values, rows: Rows) -> list[tuple[Values, Rows]]:
-    """A task, or those of a record's fields."""
+    """Return a task, or the tasks of a record's fields."""
     if values.column.kind != "record":
         return [(values, rows)]
     tasks = []
@@ -81,7 +81,7 @@ def _lengths_path(column: EventColumn) -> str:
 
 
 def _lengths_rows(column: EventColumn, rows: Rows) -> Rows:
-    """The rows of the array of lengths that say where the lists at ``rows`` begin and end."""
+    """Return the rows of the lengths array that locate the lists at ``rows``."""
     if column.kind == "array":
         return rows
     if column.lengths == "offsets":
@@ -111,7 +111,7 @@ def _part(entries: np.ndarray, row: int) -> int:
 def _spans(
     repo: Repo, column: EventColumn, rows: Rows, had: Rows, data: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where the lists at ``rows`` begin and end in the content; ``data`` are the lengths at ``had``."""
+    """Return start and stop of the lists at ``rows`` in the content; ``data`` are the lengths at ``had``."""
     index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
     if column.lengths == "offsets":
         offsets = data.astype("i8", copy=False)
@@ -136,7 +136,7 @@ def _spans(
         starts = np.where(inside, ends[np.maximum(place - 1, 0)], first)
         return _checked(repo, column, starts, ends[place])
     stops = np.cumsum(values)
-    begins = np.flatnonzero(np.diff(part, prepend=-1))  # where each part begins among what was read
+    begins = np.flatnonzero(np.diff(part, prepend=-1))  # start of each part in the lengths read
     before = np.concatenate([[0], stops])[begins]
     sizes = np.concatenate([before[1:], stops[-1:]]) - before
     parts = part[begins]
@@ -157,7 +157,7 @@ def _spans(
 def _checked(
     repo: Repo, column: EventColumn, starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Refuse lists that end before they begin, or outside of the content."""
+    """Reject lists that end before they begin, or that extend past the content."""
     if len(starts):
         content = column.members[""]
         most = _length(repo, content)
@@ -170,12 +170,12 @@ def _checked(
 
 
 def _length(repo: Repo, content: EventColumn) -> int | None:
-    """Rows of a column, where its own array says it."""
+    """Return the number of rows of a column; None if it is not an array."""
     return repo._nodes[content.path].shape[0] if content.kind == "array" else None
 
 
 def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:
-    """The elements of lists: a range where they follow each other."""
+    """Return the elements of lists; a range if the lists are contiguous."""
     if not len(starts):
         return slice(0, 0)
     if (starts[1:] == stops[:-1]).all():
@@ -186,7 +186,7 @@ def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:
 
 
 def _read(repo: Repo, asked: list[tuple[str, Rows]], log: list[int]) -> list[np.ndarray]:
-    """Read each path once, whatever number of times it is asked for."""
+    """Read each path once, even if it is requested several times."""
     union: dict[str, Rows] = {}
     for path, rows in asked:
         union[path] = _both(union[path], rows) if path in union else rows

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from icecore.tables.query.table import Table
 
-#: rows of a batch where nothing selects them
+#: rows per batch without a where-clause
 _ROWS = 1 << 16
 
 
 class EventScan(Scan):
-    """A scan whose columns include lists; in Arrow they are large lists."""
+    """A scan whose columns include lists; they become large lists in Arrow."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class EventScan(Scan):
         self._table, self.columns, self._where = table, list(columns), where
 
     def _numbers(self) -> Iterator[Rows]:
-        """The numbers of the selected rows, batch by batch."""
+        """Yield the numbers of the selected rows, batch by batch."""
         if self._every:
             total = len(self._table)
             for start in range(0, total, _ROWS):
@@ -82,7 +82,7 @@ class EventScan(Scan):
 
     @cached_property
     def _fields(self) -> dict[str, pa.Field]:
-        """Flat columns as in other scans; lists as they come."""
+        """Return the fields: flat columns as in other scans, lists by their content."""
         pa, table = arrow(), self._table
         fields = {field.name: field for field in self._made(slice(0, 0)).schema}
         for name in filter(table.__contains__, self.columns):
@@ -91,7 +91,7 @@ class EventScan(Scan):
         return fields
 
     def to_numpy(self) -> dict[str, np.ndarray]:
-        """Return all rows: name → array; a column of lists is an object array of arrays."""
+        """Return all rows: name → array; a list column is an object array of arrays."""
         parts = [self._table._events.read(self.columns, rows) for rows in self._numbers()]
         parts = parts or [self._table._events.read(self.columns, slice(0, 0))]
         made = [output(part, "np", 0) for part in parts]

@@ -1,4 +1,4 @@
-"""Skims: the events that pass a cut, written to Parquet or ROOT files batch by batch."""
+"""Write skims: events that pass a cut, to Parquet or ROOT files batch by batch."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def skim(events: Events, path: str, columns: Any, cut: str | None, options: dict[str, Any]) -> int:
-    """Write; see :meth:`icecore.tables.query.table.Table.skim`.
+    """Write a skim; see :meth:`icecore.tables.query.table.Table.skim`.
 
     Raises:
-        Error: ``invalid`` for another suffix; ``unsupported`` where pyarrow or uproot is missing; those of
+        Error: ``invalid`` for another suffix; ``unsupported`` if pyarrow or uproot is missing; errors of
             reading and writing.
     """
     suffix = os.path.splitext(path)[1].lower()
@@ -62,7 +62,7 @@ def _root(path: str, first: Any, batches: Iterator[Any]) -> int:
 
 
 def _plain(ak: Any, column: Any) -> Any:
-    """NumPy for flat columns, as uproot writes them."""
+    """Return flat columns as NumPy arrays, which uproot needs; others packed."""
     return np.asarray(column) if column.ndim == 1 else ak.to_packed(column)
 
 

@@ -1,4 +1,4 @@
-"""What a table with lists of any length can do: arrays, batches and skims of events."""
+"""Methods of tables with variable-length lists: arrays, batches and skims of events."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class EventTable:
         entries: Sequence[int] | np.ndarray | None = None,
         library: str = "ak",
     ) -> Any:
-        """Read columns of events, lists of any length among them.
+        """Read columns of events, including variable-length lists.
 
         Args:
             columns: names, globs (``"Muon_*"``) or expressions (``"Muon_pt * 2"``); all columns by default.
-            cut: an expression with one truth for each event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts
-                that `and` joins are tested in order, and further columns are read only where they hold.
+            cut: an expression with one boolean per event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts
+                joined by ``and`` are tested in order; further columns are read only for the remaining events.
             filter_name: a glob, a regular expression between slashes (``"/^Jet_/"``) or a function of names.
             entry_start, entry_stop: the range of entries, as in a slice.
-            step, entries: every ``step``-th entry of the range; numbers of entries instead, in any order.
+            step, entries: every ``step``-th entry of the range; or entry numbers in any order.
             library: ``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``,
                 ``arrow`` or ``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).
 
@@ -85,11 +85,11 @@ class EventTable:
         shuffle: int | None = None,
         library: str = "ak",
     ) -> Iterator[Any]:
-        """Read as :meth:`arrays` does, batch by batch; batches in which no event passes are left out.
+        """Read like :meth:`arrays`, batch by batch; batches without passing events are skipped.
 
         Args:
-            step_size: entries of a batch, or their bytes (``"100 MB"``), before the cut.
-            shuffle: a seed: batches of entries in random order, the same for the same seed.
+            step_size: entries per batch, or bytes (``"100 MB"``), before the cut.
+            shuffle: random seed; batches are read in random order, which the seed determines.
 
         Example:
             >>> import icecore
@@ -113,7 +113,7 @@ class EventTable:
         )
 
     def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
-        """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; returns their number.
+        """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; return their number.
 
         ``options`` are those of :meth:`iterate`: the file is written batch by batch.
 
@@ -133,5 +133,5 @@ class EventTable:
 
     @property
     def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
+        """Number of stored bytes that the last :meth:`arrays` or :meth:`iterate` read."""
         return self._events.bytes_read

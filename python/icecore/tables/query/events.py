@@ -1,4 +1,4 @@
-"""Events: tables with lists of any length, read into Awkward, NumPy, pandas, Arrow or Polars."""
+"""Events: tables with variable-length lists, read into Awkward, NumPy, pandas, Arrow or Polars."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from icecore.repository.group import Group
 
 _UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-#: blocks of entries that shuffled batches are mixed from
+#: number of blocks of entries that are mixed for shuffled batches
 _POOL = 8
 
 
 class Events:
-    """The columns of a group with their lists; what :meth:`Table.arrays` and :meth:`Table.iterate` read."""
+    """The columns of a group with their lists, for :meth:`Table.arrays` and :meth:`Table.iterate`."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -34,7 +34,7 @@ class Events:
 
     @cached_property
     def columns(self) -> dict[str, EventColumn]:
-        """name → column."""
+        """Columns by name."""
         return find_columns(self._group)
 
     def __len__(self) -> int:
@@ -48,23 +48,23 @@ class Events:
 
     @property
     def is_one_table(self) -> bool:
-        """Whether the columns, also of groups below, have rows in common: lists, or equal lengths."""
+        """Whether the columns, including those of subgroups, share rows: they have lists or equal lengths."""
         found, nodes = self.columns.values(), self._group.repo._nodes
         lengths = {nodes[each.path].shape[0] for each in found if each.kind == "array"}
         return any(each.kind != "array" for each in found) or len(lengths) == 1
 
     @property
     def bytes_read(self) -> int:
-        """Stored bytes that the last :meth:`arrays` or :meth:`iterate` moved."""
+        """Number of stored bytes that the last :meth:`arrays` or :meth:`iterate` read."""
         return sum(self._log)
 
     @property
     def lists(self) -> list[str]:
-        """Names of the columns of lists."""
+        """Names of the list columns."""
         return [name for name, column in self.columns.items() if column.kind == "list"]
 
     def read(self, names: Sequence[str], rows: Rows) -> dict[str, Any]:
-        """Columns at some rows: a range, or increasing numbers."""
+        """Read columns at ``rows``: a range, or increasing entry numbers."""
         loaded: dict[str, Any] = {}
         self._log.clear()
         self._load(list(names), rows, loaded)
@@ -82,7 +82,7 @@ class Events:
         entries: Sequence[int] | np.ndarray | None = None,
         library: str = "ak",
     ) -> Any:
-        """Read; see :meth:`icecore.tables.query.table.Table.arrays`."""
+        """Read columns; see :meth:`icecore.tables.query.table.Table.arrays`."""
         if library not in LIBRARIES:
             raise errors.make("invalid", f"library is {library!r}", f"one of {', '.join(LIBRARIES)}")
         self._log.clear()
@@ -126,7 +126,7 @@ class Events:
     def _shuffled(
         self, wanted: dict[str, Expression], cut: str | None, rows: slice, count: int, seed: int, library: str
     ) -> Iterator[Any]:
-        """Batches of entries in an order that ``seed`` fixes: blocks at random, mixed in pools of blocks."""
+        """Yield batches in an order that ``seed`` determines: random blocks, mixed in pools of blocks."""
         random = np.random.default_rng(seed)
         block = max(count // _POOL, 1)
         starts = random.permutation(np.arange(rows.start, rows.stop, block))
@@ -140,7 +140,7 @@ class Events:
                 yield output({name: value[order] for name, value in found.items()}, library, number)
 
     def _wanted(self, columns: str | Iterable[str] | None, filter_name: Filter) -> dict[str, Expression]:
-        """name of the result → expression over columns."""
+        """Return name of the result → expression over columns."""
         if columns is None:
             return {name: Column(name) for name in choose(self.columns, None, filter_name)}
         result: dict[str, Expression] = {}
@@ -160,7 +160,7 @@ class Events:
         return result
 
     def _expression(self, text: str) -> Expression | None:
-        """An expression over columns that are there; None for a text that is none."""
+        """Parse an expression over existing columns; None if ``text`` isn't one."""
         try:
             expression = Expression(text)
             for name in expression.names:
@@ -172,7 +172,7 @@ class Events:
     def _rows(
         self, start: int | None, stop: int | None, step: int | None, entries: Any
     ) -> tuple[Rows, np.ndarray | None]:
-        """The entries to read, and where they stand in the result if they are not in order."""
+        """Return the entries to read, and their positions in the result if they are not in order."""
         total = len(self)
         if entries is None:
             low, high, _ = slice(start, stop).indices(total)
@@ -196,8 +196,10 @@ class Events:
     def _selected(
         self, wanted: dict[str, Expression], cut: str | None, rows: Rows
     ) -> tuple[dict[str, Any], int]:
-        """Columns of the entries that pass, and their number. A cut's parts are tested one after another, so
-        that columns of later parts and of the result are read only where the earlier ones hold.
+        """Return the columns of the passing entries, and their number.
+
+        The parts of a cut are tested one after another, so that later columns are only read for the remaining
+        entries.
         """
         loaded: dict[str, Any] = {}
         if cut is not None:
@@ -219,7 +221,7 @@ class Events:
         return {name: each.evaluate(loaded) for name, each in wanted.items()}, count
 
     def _range_of(self, name: str) -> Range | None:
-        """The least and largest value of a flat column in each zone of rows, where a summary says them."""
+        """Return the smallest and largest value of a flat column per zone; None without a summary."""
         if name not in self._ranges:
             column = self._column(name)
             array = self._group.repo._array(column.path) if column.kind == "array" else None
@@ -236,7 +238,7 @@ class Events:
             loaded |= {name: event_array(values) for name, values in read.items()}
 
     def _column(self, name: str) -> EventColumn:
-        """A column, or a group of columns as records."""
+        """Return a column, or a group of columns as records."""
         path = f"{self._group.path.rstrip('/')}/{name}"
         if name not in self.columns and path in self._group.repo._nodes:
             return column_at(self._group.repo, path)
@@ -244,7 +246,7 @@ class Events:
         return self.columns[found]
 
     def _per_step(self, step_size: int | str, names: list[str]) -> int:
-        """Entries in a batch of ``step_size``: a number, or bytes such as ``"100 MB"``."""
+        """Return the entries per batch for ``step_size``: a number, or bytes such as ``"100 MB"``."""
         if isinstance(step_size, int):
             if step_size < 1:
                 raise errors.make("invalid", f"step_size is {step_size}", "1 or more entries, or '100 MB'")

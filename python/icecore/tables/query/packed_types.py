@@ -1,7 +1,7 @@
-"""The Arrow types of a table that was packed from memory, given back to its rows.
+"""Restore the original Arrow types of a table that was packed from memory.
 
-A group keeps the Arrow schema that was packed. Arrays hold other types where NumPy or Zarr lack one: UTC
-times of a time zone, ticks of a date, int8 for truth values with nulls, float64 for decimals.
+The group stores the original Arrow schema. Arrays have other types if NumPy or Zarr lack one: UTC for times
+with a time zone, integers for dates, int8 for booleans with nulls, float64 for decimals.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def packed_types(table: Table) -> dict[str, pa.DataType]:
-    """Column → its Arrow type when it was packed; empty where the table wasn't packed from memory."""
+    """Return column → original Arrow type; empty if the table wasn't packed from memory."""
     import pyarrow as pa
 
     kept = table._group._node.ours.get("table", {}).get("arrow")
@@ -30,7 +30,7 @@ def packed_types(table: Table) -> dict[str, pa.DataType]:
 
 
 def restored(batches: pa.RecordBatchReader, types: dict[str, pa.DataType]) -> pa.RecordBatchReader:
-    """The same rows with the types that were packed, where they can be had."""
+    """Return the rows in their original types, as far as they can be converted."""
     import pyarrow as pa
 
     schema = batches.schema
@@ -48,7 +48,7 @@ def restored(batches: pa.RecordBatchReader, types: dict[str, pa.DataType]) -> pa
 
 
 def _fits(stored: pa.DataType, packed: pa.DataType | None) -> bool:
-    """Whether a column may be turned into the type that was packed: it was not replaced by another since."""
+    """Whether a column can be converted to its original type; not if it was replaced since."""
     import pyarrow as pa
 
     if packed is None:

@@ -98,7 +98,7 @@ def read_back(
 
 
 def _is_known(array: Array | None) -> bool:
-    """Whether an array has a valid summary."""
+    """Return whether an array has a valid summary."""
     return array is not None and _fits(array) and state(array) == "fresh"
 
 
@@ -206,5 +206,5 @@ def read(array: Array) -> dict[str, np.ndarray]:
 
 
 def finite(array: Array) -> bool:
-    """Whether an array has no infinities according to its summary: all intervals are finite."""
+    """Return whether an array has no infinities according to its summary: all intervals are finite."""
     return not bool(np.isinf(read(array)["intervals"].astype("f8")).any())

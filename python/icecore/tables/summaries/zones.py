@@ -118,12 +118,12 @@ def load(repo: Repo, parent: str, entry: dict[str, Any]) -> Zones:
 
 
 def stored_bytes(repo: Repo, parent: str, entry: dict[str, Any]) -> int:
-    """Stored bytes that :func:`load` moves."""
+    """Return the number of stored bytes that :func:`load` fetches."""
     return int(repo.plan(_places(parent, entry)).bytes_fetched)
 
 
 def _places(parent: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Paths of the arrays with the parts of a summary, and where it is in them."""
+    """Return the paths of the arrays with the parts of a summary, and its position in them."""
     part = (entry["at"], slice(0, -(-entry["rows"] // ZONE)))
     return {f"{_top(parent)}/{name}": part for name in (entry["kind"], "moments", "count")}
 
@@ -180,7 +180,7 @@ def _unit(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 
 
 def _grows(view: Repo, parent: str, columns: dict[str, Zones]) -> bool:
-    """Whether exactly these columns have summaries, so that zones can be appended."""
+    """Return whether exactly these columns have summaries, so that zones can be appended."""
     if not all(found.first for found in columns.values()):
         return False
     known = [(name, entry["at"], entry["kind"]) for name, entry in entries(view, parent).items()]

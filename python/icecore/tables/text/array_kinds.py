@@ -1,4 +1,4 @@
-"""What the array of a column holds, where files have the column in different styles."""
+"""Type of a column's array if the files have the column in different styles."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from icecore.tables.text.column_types import LONGEST, PADDED, PLACES, dtype
 
 Column = dict[str, Any]
-#: what the array of a column of any doubles is said to hold
+#: column description of an array of arbitrary doubles
 REAL: Column = {
     "style": {"real": {"form": "shortest", "places": 0, "exponent": 2, "letter": "e"}},
     "scale": 0,
     "size": 0,
 }
-#: PDS3's names of binary types, for arrays that hold what several records have in different ones
+#: PDS3 names of binary types, for arrays that combine several binary types
 _BINARY = {
     "i": "MSB_INTEGER",
     "u": "MSB_UNSIGNED_INTEGER",
@@ -26,10 +26,10 @@ _BINARY = {
 
 
 def merge(old: Column, new: Column) -> Column | None:
-    """What the array holds that takes the values of both; None where only text does.
+    """Return the description of an array for the values of both columns; None if only text can hold them.
 
     Args:
-        old: what it holds so far.
+        old: description of the array so far.
         new: a column of a print format.
     """
     if old.get("blank") or new.get("blank"):
@@ -56,7 +56,7 @@ def merge(old: Column, new: Column) -> Column | None:
 
 
 def _finer(old: Column, new: Column) -> Column | None:
-    """Times with the ticks of the finer; None for a date and a time."""
+    """Return times with the finer ticks of the two; None for a date and a time of day."""
     kinds = dtype(old), dtype(new)
     units = [np.datetime_data(kind)[0] for kind in kinds]
     if kinds[0].kind != kinds[1].kind or (units[0] != units[1] and "D" in units):
@@ -66,7 +66,7 @@ def _finer(old: Column, new: Column) -> Column | None:
 
 
 def _both(old: Column, new: Column) -> Column | None:
-    """Binary values of the type that holds those of both exactly; None where there is none."""
+    """Return the binary type that holds the values of both exactly; None if no type does."""
     a, b = dtype(old), dtype(new)
     if a == b:
         return stored(new)
@@ -81,17 +81,17 @@ def _both(old: Column, new: Column) -> Column | None:
 
 
 def stored(column: Column) -> Column:
-    """What an array of a print format's column holds; one without any value is ``blank``, and takes any."""
+    """Return the array description for a print format's column; ``blank`` means that it has no value yet."""
     kept: Column = {k: v for k, v in column.items() if k in ("name", "style", "scale", "size", "blank")}
     return {**kept, **REAL} if column.get("nearest") else kept
 
 
 def fitted(array: Column, new: Column) -> Column:
-    """The column ``new`` of a print format, with the values that the ``array`` holds."""
+    """Return the column ``new`` of a print format, adapted to the values that the ``array`` stores."""
     if "binary" in new["style"]:
         return dict(new)
     held = {key: array[key] for key in ("scale", "size")}
-    if new.get("blank"):  # its cells are kept as they are
+    if new.get("blank"):  # its cells are stored as they are
         return {"name": new["name"], "frame": new["frame"], "style": array["style"], **held}
     if _is(array, "time") and _is(new, "time"):
         ticks, own = (np.datetime_data(dtype(column))[0] for column in (array, {**new, "scale": 0}))
@@ -108,7 +108,7 @@ def fitted(array: Column, new: Column) -> Column:
 
 
 def same_array(old: Column, new: Column) -> bool:
-    """Whether both columns have one data type and scale."""
+    """Return whether both columns have the same data type and scale."""
     if _family(old) != _family(new):
         return False
     alone = _family(old) == "real" or _is(old, "time") or _is(old, "binary")
@@ -116,9 +116,9 @@ def same_array(old: Column, new: Column) -> bool:
 
 
 def wider(array: Column, cell: Column) -> Column | None:
-    """The dtype that the array needs for a cell that it can't hold; ``cell`` names the column.
+    """Return the array description that also holds a cell that the array can't hold; ``cell`` is a column.
 
-    None where only text does, and ``array`` itself where nothing is gained.
+    None if only text can hold it; ``array`` itself if no other type would help.
     """
     merged = merge(array, cell)
     if merged is None or not same_array(array, merged):
@@ -126,12 +126,12 @@ def wider(array: Column, cell: Column) -> Column | None:
             merged["size"] = _room(max(merged["size"], min(2 * array["size"], PADDED)))
         return merged
     if _is(array, "time") or _is(array, "unsigned"):
-        return None  # beyond the years that its ticks reach, below zero
+        return None  # a year out of the range of the ticks, or a negative number
     return {**array, **REAL} if _family(array) == "decimal" else array
 
 
 def by_value(old: Column, new: Column) -> bool:
-    """Whether values of the one array say what the other one holds, without a look at their text."""
+    """Return whether the values of one array can be converted to the other without their text."""
     numbers = ["int", "unsigned", "decimal", "real"]
     a, b = _family(old), _family(new)
     if same_array(old, new):
@@ -142,17 +142,17 @@ def by_value(old: Column, new: Column) -> bool:
 
 
 def is_fraction(column: Column) -> bool:
-    """Whether it holds numbers that need not be whole."""
+    """Return whether the column holds numbers with a fraction."""
     return "blank" not in column and _family(column) in ("decimal", "real")
 
 
 def is_binary(column: Column) -> bool:
-    """Whether it is one of binary records."""
+    """Return whether the column belongs to binary records."""
     return _is(column, "binary")
 
 
 def about(column: Column) -> str:
-    """A column's type in words."""
+    """Return a readable name of a column's type."""
     kind = dtype(column)
     if kind.kind == "O":
         return "text of any length"
@@ -161,12 +161,12 @@ def about(column: Column) -> str:
 
 
 def _digits(column: Column) -> Any:
-    """How a column of whole numbers writes them."""
+    """Return how a column of integers formats them."""
     return next(iter(column["style"].values()))
 
 
 def _room(longest: int) -> int:
-    """The size of a column of texts up to so many bytes."""
+    """Return the size of a column for texts of up to ``longest`` bytes."""
     return LONGEST if longest > PADDED else longest
 
 

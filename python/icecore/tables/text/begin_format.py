@@ -1,4 +1,4 @@
-"""Choose the print format of a file when its first block is there."""
+"""Choose the print format of a file from its first block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from icecore.tables.text.text_stream import BLOCK, beginning
 def begin_format(
     attempt: Attempt, state: FileState, text: np.ndarray, last: bool, later: list[TableFile]
 ) -> None:
-    """Choose the print format of a file: the last one where it fits, else one of its own."""
+    """Choose the print format of a file: the last one if it fits, otherwise infer one."""
     file = state.file
     assert file.spec is not None
     known = attempt.formats[-1] if attempt.formats else None
@@ -31,7 +31,7 @@ def begin_format(
     attempt.described = label_check.joined(attempt.described, stated_here)
     attempt.columns.unproven = False
     if not attempt.columns.agree(fmt["columns"], file, bool(attempt.arrays)):
-        # A restart is expensive: do everything that does not depend on values in one.
+        # A restart is expensive: check the other files first, so that one restart covers all of them.
         for other in later:
             if attempt.columns.unproven:
                 break
@@ -49,17 +49,17 @@ def begin_format(
     state.source["format"] = attempt.formats.index(fmt)
     state.begin(fmt, spec, text[: BLOCK >> 4].tobytes())
     attempt.proofs[-1].format = fmt
-    # A label may say that more blocks are but one chunk.
+    # A label with a row count also shows that several blocks make up a single chunk.
     state.rows = spec.rows if not last and spec.rows is not None else None
     state.small = (last or state.rows is not None) and len(attempt.job.files) == 1 and attempt.stored is None
     state.small = state.small and (state.rows is not None or len(text) <= state.most)
 
 
 def _infer(attempt: Attempt, file: TableFile, text: np.ndarray) -> tuple[dict[str, Any], TableSpec]:
-    """The print format of a file that begins with ``text``.
+    """Infer the print format of a file that begins with ``text``.
 
     Raises:
-        Error: ``mismatch`` where its columns are others than the table's.
+        Error: ``mismatch`` if its columns differ from the table's.
     """
     known = attempt.columns
     fmt, spec = print_format.infer(

@@ -1,7 +1,7 @@
-"""Tables of binary records as columns, and the records again, byte for byte.
+"""Binary records as columns, and the reverse, byte for byte.
 
-A column that can't say all of its bytes (gaps, the lowest bits of a VAX double) is helped by a *residue*: the
-records XOR what the columns alone give, and keep the bytes that are not always zero.
+A column may not represent all of its bytes (gaps, the lowest bits of a VAX double). The *residue* stores the
+rest: the records XOR the bytes that the columns produce, for all byte positions that are not always zero.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Format = dict[str, Any]
 
 
 def infer(spec: TableSpec) -> Format:
-    """The format of the records that a label describes.
+    """Return the format of the records that a label describes.
 
     Raises:
-        Error: ``mismatch`` where fields lie outside of a record.
+        Error: ``mismatch`` if a field lies outside the record.
     """
     end = max(field.start + field.length for field in spec.fields)
     if end > spec.row_bytes:
@@ -36,13 +36,13 @@ def infer(spec: TableSpec) -> Format:
 
 
 def check_length(spec: TableSpec, place: str, size: int) -> None:
-    """Whether records of a file of ``size`` bytes may be as long as its label says.
+    """Check the record length in the label against a file of ``size`` bytes.
 
-    Where they don't come out even, but as many records of another length do that has room for all fields, the
-    file is hardly cut off: what was read of it are other bytes than meant.
+    If the records don't fill the file, but the same number of shorter records does and has room for all
+    fields, then the label is wrong rather than the file truncated.
 
     Raises:
-        Error: ``mismatch``.
+        Error: ``mismatch`` if the label's record length is wrong.
     """
     own = size - spec.offset
     if spec.layout != "binary" or spec.followed or not spec.rows or not spec.row_bytes or own < spec.rows:
@@ -58,7 +58,7 @@ def check_length(spec: TableSpec, place: str, size: int) -> None:
 
 
 class BinaryFormat:
-    """Parses and prints blocks as :class:`icecore._icecore.TextFormat` does."""
+    """Parses and prints blocks with the interface of :class:`icecore._icecore.TextFormat`."""
 
     def __init__(self, fmt: Format) -> None:
         self._row = int(fmt["layout"]["binary"]["row"])
@@ -69,9 +69,9 @@ class BinaryFormat:
             self._cells.append((place, binary(how["type"], how["length"])))
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
-        """The columns of all whole records; at the end of the file what is left over is kept as it is.
+        """Return the columns of all whole records. The remainder at the end of the file is stored unchanged.
 
-        What the columns don't give back is the residue, so that nothing more can be ``checked`` here.
+        The residue covers all bytes that the columns don't reproduce, so ``checked`` has no effect.
         """
         from icecore import _icecore
 
@@ -96,10 +96,10 @@ class BinaryFormat:
         }
 
     def print(self, columns: list[np.ndarray], escapes: bytes) -> list[bytes]:
-        """The records of a block.
+        """Return the records of a block.
 
         Raises:
-            Error: ``corrupt`` where columns and residue don't belong together.
+            Error: ``corrupt`` if columns and residue don't match.
         """
         rows, residue = _get(escapes)
         if residue is None:
@@ -131,12 +131,12 @@ class BinaryFormat:
 
 
 def _put(rows: int, residue: bytes) -> bytes:
-    """Escapes of so many rows without any cells, with the residue as their only line."""
+    """Encode escapes of ``rows`` rows without escaped cells; the residue is their only line."""
     return _number(rows) + b"\0\0\0\1\0" + _number(len(residue)) + residue
 
 
 def _get(escapes: bytes) -> tuple[int, bytes | None]:
-    """Rows and residue; None where there are no rows, but bytes as they were."""
+    """Return rows and residue; 0 and None if the escapes hold raw bytes instead of rows."""
     rows, at = _take(escapes, 0)
     if not rows:
         return 0, None

@@ -1,4 +1,4 @@
-"""What cells look like that print formats don't know: decimal commas, thousands apart, days before months."""
+"""Cell styles that print formats don't support: decimal commas, thousands separators, day before month."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-#: of 100 cells that have a value, so many tell what a column is
+#: percentage of the cells with a value that must match a style
 _MOST = 80
 _SHOWN = 40
 _PLAIN = re.compile(rb"[-+]?\d+")
@@ -14,21 +14,21 @@ _COMMA = re.compile(rb"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _POINT = re.compile(rb"[-+]?(\d+\.\d*|\.\d+)([eE][-+]?\d+)?")
 _BY_COMMAS = re.compile(rb"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _BY_POINTS = re.compile(rb"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d*)?")
-#: blanks, apostrophes, no-break spaces
+#: separators: spaces, apostrophes, no-break spaces
 _BY_BLANKS = re.compile(rb"[-+]?[1-9]\d{0,2}((?: |'|\xc2?\xa0|\xe2\x80[\xaf\x89\x99])\d{3})+([.,]\d*)?")
 _CLOCK = rb"([ T]\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp][Mm])?)?"
 _NAME = rb"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _DAY = re.compile(
     rb"(\d{1,2}([-./]\d{1,2}[-./]|[- ]?" + _NAME + rb"[- ]?)\d{2,4}|\d{4}[-./]\d{1,2}[-./]\d{1,2})" + _CLOCK
 )
-#: century unknown
+#: dates with a two-digit year
 _SHORT = re.compile(rb"\d{1,2}([-./]\d{1,2}[-./]|[- ]?" + _NAME + rb"[- ]?)\d\d\b")
-#: of these some are read; the second ones where a day past 12 tells it from the month
+#: supported dates; of the second form, those whose day above 12 distinguishes it from the month
 _READ = re.compile(rb"\d{4}[-/]\d{1,2}[-/]\d{1,2}" + _CLOCK)
 _DIGITS = re.compile(rb"\d+")
 _EITHER = re.compile(rb"(\d{1,2})([-/])(\d{1,2})\2\d{4}" + _CLOCK)
 _OFFSET = re.compile(rb"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)? ?[-+]\d\d:?\d\d")
-#: at the end of a time's pattern
+#: UTC offset at the end of a time pattern
 _AHEAD = re.compile(r"[-+]\d\d:?(\d\d)?$")
 
 Cells = Sequence[bytes]
@@ -36,7 +36,7 @@ Test = Callable[[bytes], object]
 
 
 def _bare(cells: Cells) -> list[bytes]:
-    """The cells that have a value, without what is around it."""
+    """Return the cells that have a value, without surrounding whitespace and quotes."""
     from icecore import _icecore
 
     return [cell.strip(b' \t\r"') for cell in _icecore.valued(list(cells))]
@@ -47,8 +47,10 @@ def _most(cells: Cells, *tests: Test) -> bool:
 
 
 def has_commas(columns: Sequence[Cells]) -> bool:
-    """Whether numbers in the cells of these columns have decimal commas: some column is one of such numbers
-    that can't be thousands apart, and none is one of such numbers with points.
+    """Return whether numbers in these columns have decimal commas.
+
+    They have if some column consists of such numbers that are not thousands-separated, and no column consists
+    of numbers with decimal points.
     """
     found = False
     for cells in map(_bare, columns):
@@ -62,15 +64,13 @@ def has_commas(columns: Sequence[Cells]) -> bool:
 
 
 def are_thousands(cells: Cells) -> bool:
-    """Whether points in numbers set thousands apart, where numbers have decimal commas."""
+    """Return whether points are thousands separators, in a file with decimal commas."""
     pointed = [cell for cell in _bare(cells) if b"." in cell]
     return bool(pointed) and _most(pointed, _BY_POINTS.fullmatch)
 
 
 def notes(columns: Sequence[dict[str, Any]], samples: Sequence[Cells]) -> Iterator[str]:
-    """A sentence about decimal commas, and one for each column of text that looks like one of numbers or
-    times.
-    """
+    """Yield a note about decimal commas, and one for each text column that looks like numbers or times."""
     commas = [
         column["name"]
         for column, cells in zip(columns, samples, strict=True)
@@ -90,13 +90,13 @@ def notes(columns: Sequence[dict[str, Any]], samples: Sequence[Cells]) -> Iterat
 
 
 def _undecided(cells: list[bytes]) -> bool:
-    """Whether dates have a day and a month as numbers, neither ever past 12."""
+    """Return whether dates have a numeric day and month that both never exceed 12."""
     found = [match for cell in cells if (match := _EITHER.fullmatch(cell))]
     return bool(found) and all(int(match[part]) <= 12 for match in found for part in (1, 3))
 
 
 def _look(cells: list[bytes]) -> tuple[str, bytes, str] | None:
-    """What most of the cells look like, one of them, and what can be done about it."""
+    """Return what most of the cells look like, an example, and a remedy; None if they look like text."""
     groups = (_BY_COMMAS.fullmatch, _BY_POINTS.fullmatch, _BY_BLANKS.fullmatch)
     numbers: tuple[Test, ...] = (_PLAIN.fullmatch, _COMMA.fullmatch, _POINT.fullmatch, *groups)
     if cells and _most(cells, *numbers):

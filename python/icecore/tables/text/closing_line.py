@@ -1,4 +1,4 @@
-"""Line that ends the rows of a table: the closing ruler of RST, the number of rows that a database writes."""
+"""Line that ends the rows of a table: closing ruler of RST, or the row count that a database prints."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 
 import numpy as np
 
-#: what SQL Server and PostgreSQL write behind the last row
+#: row count that SQL Server and PostgreSQL print after the last row
 _COUNT = rb"\(\d+ rows?(?: affected)?\)"
-#: lines behind the rows that need no mention
+#: number of lines after the rows that are not reported
 _FEW = 1
 
 
 def ending(closing: bytes) -> re.Pattern[bytes]:
-    """Where the rows of a table end."""
+    """Return the pattern of the line that ends the rows of a table."""
     return re.compile(rb"^(?:%s|%s)[ \r]*$" % (re.escape(closing), _COUNT), re.MULTILINE)
 
 
 class Closed:
-    """Parses as what it is given does up to a closing line; that and what follows is kept as it is."""
+    """Parser that wraps another parser up to a closing line; that line and the rest are stored unchanged."""
 
     def __init__(self, native: Any, closing: bytes) -> None:
         self._native, self._ended = native, False
         self._end = ending(closing)
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
-        """The columns of a block."""
+        """Return the columns of a block."""
         if self._ended:
             return self._rest(text, last)
         found = self._end.search(text.tobytes())
@@ -40,7 +40,7 @@ class Closed:
         return parsed
 
     def _rest(self, text: np.ndarray, last: bool) -> dict[str, Any]:
-        """Whole lines as text, none of them a row."""
+        """Return whole lines as text, without rows."""
         from icecore import _icecore
 
         ends = np.flatnonzero(text == ord("\n"))

@@ -1,10 +1,10 @@
-"""The codecs of a column of a text table, measured on its first rows."""
+"""Codec choice for the columns of a text table, measured on their first rows."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.zarr_dtypes import data_type
-from icecore.tables.text import related_columns
+from icecore.tables.text import related_columns, text_parts
 from icecore.tables.text.column_types import dtype
 from icecore.tables.text.table_job import TableOptions
 
@@ -20,51 +20,78 @@ if TYPE_CHECKING:
     from icecore import _icecore
 
 Codec = dict[str, Any]
-#: rows of a chunk (four zones of a summary: chunks are decoded as a whole, docs/design/0004-tables.md), of a
-#: shard of chunks, and of the longest table that is one chunk
+#: rows of a chunk (four zones of a summary, because chunks are decoded as a whole, see
+#: docs/design/0004-tables.md), rows of a shard, and rows of the longest table that is stored in one chunk
 CHUNK, SHARD, WHOLE = 1 << 14, 1 << 18, 1 << 16
-#: bytes of a chunk of long texts
+#: size of a chunk of long texts, in bytes
 WIDE = 1 << 22
-#: rows that are measured, and the longest step at which they may repeat themselves
+#: number of rows to measure, and the longest period of repetition to look for
 _ROWS, _LONGEST = 1 << 13, 1024
-#: a column that shrinks this much with the first codecs is not measured any further: of columns that repeat
-#: each value, with those that take a tenth of pco's time; of any
+#: compression ratios above which no further codecs are measured: with zstd for columns that repeat each value
+#: (in a tenth of pco's time), and with any codec
 _REPEATS, _ENOUGH = 100, 200
-#: sizes that count as one, and the ratio above which each chunk had better look for its order of differences
+#: relative size below which two results count as equal, and the compression ratio above which each chunk
+#: searches for its own order of differences
 _SAME, _FEW = 1.001, 24
-#: what slow ways must make of a size where there is more than what is measured: they take 50 times as long
+#: relative size that slow codecs must reach if only a sample is measured; they take 50 times as long
 _WORTH = 0.99
-#: a slow way must make this much of the first one's bytes on a quarter of the rows to be tried on all; one
-#: that finds repeats may win later. For the least bytes more of them are tried. Of smooth floating-point
-#: numbers a part of the rows shows predictions as a little worse than they are
+#: relative size, measured on a quarter of the rows, that a slow codec must reach to be tried on all rows.
+#: Predictions of floating-point numbers look slightly worse on a part of the rows. Codecs that find repeats
+#: may win later; with the goal of fewest bytes, more of them are tried.
 _PROMISE, _PROMISE_FLOAT, _LATER, _LATER_STILL = 1.0, 1.05, 1.25, 2.0
-#: rows of the shortest sample that is worth that, and bytes that a slow way must be able to save
+#: rows of the shortest sample to screen in this way, and bytes that a slow codec must be able to save
 _SCREENED, _SAVING = 2 << 10, 64
-#: so many columns of a type are measured that are not larger; the others take what most of them took
+#: number of small columns of each type that are measured, and the largest small column in bytes; further
+#: small columns use the most frequent result
 _MEASURED, _TINY = 256, 1 << 12
 _BYTES: Codec = {"name": "bytes", "configuration": {"endian": "little"}}
 _LZMA: Codec = {
     "name": "numcodecs.lzma",
     "configuration": {"format": 1, "check": 0, "preset": 9, "filters": None},
 }
-#: levels of pco for the least bytes, and for tables of many chunks: 7 % more, in less than 3/4 of its time
+#: pco levels for the fewest bytes, and for tables of many chunks (7 % more bytes, less than 3/4 of the time)
 _SLOW, _FAST = 8, 5
 _CRC: Codec = {"name": "crc32c"}
 
 
 class Choices:
-    """The codecs of a table's columns: of thousands with a few rows the first ones are measured."""
+    """Codec choices for the columns of a table; of thousands of small columns only the first are measured."""
 
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._measured: dict[Any, Counter[str]] = {}
         self._related = related_columns.Related(options.portable)
+        self._texts: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
+        self._parts: dict[str, tuple[str, text_parts.Rule]] = {}
+
+    def relate(self, columns: Sequence[dict[str, Any]], values: Sequence[np.ndarray]) -> None:
+        """Find the text columns that contain the text of another one; ``values`` are their first values."""
+        if self._options.portable:
+            return
+        for column, first in zip(columns, values, strict=True):
+            if first.dtype.kind == "S" and first.nbytes > _TINY and constant(first) is None:
+                self._texts[column["name"]] = (column, first)
+        self._parts = text_parts.find({name: first for name, (_, first) in self._texts.items()})
 
     def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
-        """Those of a column's chunks; see :func:`codecs`."""
+        """Return the codecs of a column's chunks; see :func:`codecs`."""
+        if whole and column["name"] in self._parts:
+            return self._around(column, values)
         if values.nbytes > _TINY and constant(values) is None:
             return self._related.of(_integers(column), values, lambda: self._alone(column, values, whole))
         return self._alone(column, values, whole)
+
+    def _around(self, column: dict[str, Any], values: np.ndarray) -> list[Codec]:
+        """Return the codecs of a column that contains another one, if that takes fewer bytes."""
+        name, rule = self._parts[column["name"]]
+        alone = self._alone(column, values, True)
+        inner, texts = self._texts[name]
+        of_other = self.of(inner, texts, True)
+        head = max(len(rule.head(text)) for text in values.tolist())
+        rests = ([*rest[:-1], _zstd(19)] for rest in _arranged({"name": "bytes"}, head, 3))
+        candidates = [[*text_parts.codecs(rule, texts, of_other, rest), _CRC] for rest in rests]
+        around, size = _smallest(candidates, values)
+        return around if size - _stored(of_other, texts) < _stored(alone, values) else alone
 
     def _alone(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         if values.nbytes > _TINY or constant(values) is not None:
@@ -78,24 +105,24 @@ class Choices:
 
 
 def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: TableOptions) -> list[Codec]:
-    """The codecs of a column's chunks.
+    """Return the codecs of a column's chunks.
 
     Args:
-        column: of the print format.
-        values: its first values.
-        whole: whether they are all, and one chunk.
-        options: whether only codecs will do that other Zarr readers have, or only the least bytes.
+        column: column of the print format.
+        values: first values of the column.
+        whole: whether ``values`` are all values and form one chunk.
+        options: table options: portable codecs only, or the fewest bytes.
     """
     kind = dtype(column)
     if kind.kind == "O":
         return [{"name": "vlen-utf8"}, _zstd(19 if whole else 9), _CRC]
-    if kind.kind in "Sc":  # pco takes no complex numbers
+    if kind.kind in "Sc":  # pco does not support complex numbers
         first: Codec = {"name": "bytes"} if kind.kind == "S" else _BYTES
         candidates = _arranged(first, 1 if options.portable else kind.itemsize, 3)
-        # The arrangement that suits a fast level suits a slow one.
+        # The byte order that suits a fast level also suits a slow one.
         best, size = _smallest(candidates, values if whole else values[:_ROWS])
         if lengths(kind.itemsize)[0] < CHUNK and size * _REPEATS < values[:_ROWS].nbytes and not whole:
-            return [*best, _CRC]  # what is before the end of the longest text is hardly anything
+            return [*best, _CRC]  # nearly all bytes are padding of short texts
         slow = [*best[:-1], _zstd(19 if whole else 9)]
         if whole and not options.portable:
             slow, _ = _smallest([slow, [*best[:-1], _LZMA]], values)
@@ -103,14 +130,14 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
     if options.portable:
         return [_BYTES, _blosc(kind.itemsize), _CRC]
     sample = values if whole and options.smallest else values[:_ROWS]
-    # What a few rows repeat may well vary behind them.
+    # Values that repeat in a few rows may vary in later rows, so a short sample is not trusted here.
     if len(sample) == _ROWS and not whole and not options.smallest:
         quick, size = _smallest(_arranged(_BYTES, kind.itemsize, 1), sample)
         if size * _REPEATS < sample.nbytes:
             return [*quick, _CRC]
     pco = _pco(_SLOW if whole or options.smallest else _FAST)
     if constant(values) is not None:
-        return [*next(_numbers(column, 1, whole, pco)), _CRC]  # nothing to tell them apart by
+        return [*next(_numbers(column, 1, whole, pco)), _CRC]  # all candidates store a constant equally well
     step = lag(values, column["scale"]) if kind.kind in "iufMm" else 1
     worth = _WORTH if whole and len(sample) < len(values) else _SAME
     candidates = _promising(list(_numbers(column, step, whole, pco)), sample, options.smallest)
@@ -121,22 +148,22 @@ def codecs(column: dict[str, Any], values: np.ndarray, whole: bool, options: Tab
 
 
 def lengths(itemsize: int) -> tuple[int, int]:
-    """Rows of a chunk and of a shard of elements of so many bytes."""
+    """Return the rows of a chunk and of a shard for elements of ``itemsize`` bytes."""
     chunk = min(CHUNK, 1 << max((WIDE // itemsize).bit_length() - 1, 0))
     return chunk, chunk * (SHARD // CHUNK)
 
 
 def width(values: np.ndarray) -> int:
-    """Bytes of an element: of strings, which have any length, as many as these have in the mean."""
+    """Return the size of an element in bytes; for strings of any length, the mean size of these."""
     if values.dtype.kind != "O" or not len(values):
         return values.itemsize
     return max(sum(map(len, values)) // len(values), values.itemsize)
 
 
 def constant(values: np.ndarray) -> Any:
-    """The value of a column that has only one, bit for bit, else None.
+    """Return the value of a column that has only one value, bit for bit; otherwise None.
 
-    As the fill value it needs no chunks: in tables of many columns a reference weighs more than its chunk.
+    As the fill value it needs no chunks. In tables of many columns a reference is larger than its chunk.
     """
     if not len(values):
         return None
@@ -147,14 +174,14 @@ def constant(values: np.ndarray) -> Any:
 
 
 def _numbers(column: dict[str, Any], step: int, whole: bool, pco: Codec) -> Iterator[list[Codec]]:
-    """The fastest first. What tries many ways on each chunk, or is slow, is for tables of one chunk."""
+    """Yield candidates, the fastest first. Slow ones, and those that try many modes, need a single chunk."""
     kind, first = dtype(column), _integers(column)
     yield [*first, pco]
     if step > 1:
         yield [*first, _predict({"mode": "lag", "lag": step}, pco)]
     if whole or kind.kind not in "iufMm":
         shuffle = _shuffle(8 if column["scale"] else kind.itemsize)
-        # The second list has its place where numbers repeat in no order: readings of few kinds.
+        # The second list wins where numbers repeat without order: readings with few distinct values.
         yield [*first, _predict("fast", pco, [_BYTES, _zstd(19)])]
         yield [*first, _BYTES, _zstd(19)]
         yield [*first, _BYTES, shuffle, _zstd(19)]
@@ -162,8 +189,10 @@ def _numbers(column: dict[str, Any], step: int, whole: bool, pco: Codec) -> Iter
 
 
 def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool) -> list[list[Codec]]:
-    """The first candidate and those that may save bytes over it, as a small part of the sample shows: the
-    slow ones take 10 to 20 times as long on what are often a few kilobytes.
+    """Return the first candidate and those that may save bytes over it, screened on a small part of the
+    sample.
+
+    The slow candidates take 10 to 20 times as long, often for a few kilobytes.
     """
     if len(sample) < _SCREENED:
         return candidates
@@ -183,7 +212,7 @@ def _promising(candidates: list[list[Codec]], sample: np.ndarray, smallest: bool
 
 
 def _size(candidate: list[Codec], sample: np.ndarray) -> int | None:
-    """Bytes of a sample; None where the candidate doesn't take its values."""
+    """Return the encoded size of a sample in bytes; None if the candidate does not accept its values."""
     try:
         return _stored(candidate, sample)
     except errors.Error:
@@ -191,8 +220,10 @@ def _size(candidate: list[Codec], sample: np.ndarray) -> int | None:
 
 
 def _settled(column: dict[str, Any], step: int, pco: Codec) -> Iterator[list[Codec]]:
-    """The same with one order of differences for all chunks: looking for it in each takes longer than the
-    rest, but serves numbers that are mostly foreseen.
+    """Yield the candidates with one fixed order of differences for all chunks.
+
+    The search for the order in each chunk takes longer than the rest. It pays only for well-predicted
+    numbers.
     """
     first = _integers(column)
     yield from ([*first, _differences(pco, order)] for order in (1, 0, 2))
@@ -201,14 +232,14 @@ def _settled(column: dict[str, Any], step: int, pco: Codec) -> Iterator[list[Cod
 
 
 def _integers(column: dict[str, Any]) -> list[Codec]:
-    if not column["scale"] or "number" not in column["style"]:  # of times it says how long a tick is
+    if not column["scale"] or "number" not in column["style"]:  # the scale of a time is its tick
         return []
     scaled = {"scale": column["scale"], "dtype": "int64", "escapes": ["NaN"]}
     return [{"name": "icecore.decimal", "configuration": scaled}]
 
 
 def _arranged(first: Codec, width: int, level: int) -> list[list[Codec]]:
-    """zstd of elements as they are, or by the places of their bytes."""
+    """Return zstd candidates with and without a byte shuffle."""
     plain: list[Codec] = [first, _zstd(level)]
     return [plain, [first, _shuffle(width), _zstd(level)]] if width > 1 else [plain]
 
@@ -219,15 +250,17 @@ def _smallest(
     before: tuple[list[Codec], int] = ([], 0),
     worth: float = _SAME,
 ) -> tuple[list[Codec], int]:
-    """The candidate that makes least of a sample, and of how many bytes; one that does not take its values is
-    passed over. ``before``: the one that was best so far; ``worth``: of its size that the next may have.
+    """Return the candidate with the smallest encoded sample, and that size in bytes.
+
+    Candidates that do not accept the values are skipped. ``before`` is the best candidate so far with its
+    size; ``worth`` is the relative size that the next one must reach.
     """
     best, size = before
     for candidate in candidates:
         stored = _size(candidate, sample)
         if stored is None:
             continue
-        # Of two that are as good the later has less to find out by itself.
+        # Of two equally good candidates, the later one needs less search per chunk.
         if not best or stored <= size * worth:
             best, size = candidate, stored
         if size * _ENOUGH < sample.nbytes:
@@ -236,7 +269,7 @@ def _smallest(
 
 
 def _stored(candidate: list[Codec], sample: np.ndarray) -> int:
-    """Bytes of a sample."""
+    """Return the encoded size of a sample in bytes."""
     chain = _chain(json.dumps(candidate), json.dumps(data_type(sample.dtype)))
     return len(chain.encode(np.ascontiguousarray(sample).view("u1"), [len(sample)]))
 
@@ -249,7 +282,7 @@ def _chain(candidate: str, kind: str) -> _icecore.Chain:
 
 
 def lag(values: np.ndarray, scale: int) -> int:
-    """The step at which a column of numbers repeats itself, found in its first values."""
+    """Return the period at which a column of numbers repeats, found in its first values."""
     from icecore import _icecore
 
     some = values[: 4 * _LONGEST]
@@ -270,7 +303,7 @@ def _pco(level: int) -> Codec:
 
 
 def _differences(pco: Codec, order: int) -> Codec:
-    """pco with differences of one order."""
+    """Return pco with a fixed order of differences."""
     of: Codec = (
         {"delta_spec": "try_consecutive", "delta_encoding_order": order} if order else {"delta_spec": "none"}
     )

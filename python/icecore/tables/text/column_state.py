@@ -1,4 +1,4 @@
-"""What the arrays of a table in the making hold: widened to whatever its files bring."""
+"""Column state of a table while it is packed: array types, widened as files require."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from icecore.tables.text import array_kinds, column_types, print_format
 from icecore.tables.text.type_conversion import missing
 from icecore.tables.text.widening import Stored
 
-#: cells that say what a column holds which began without any
+#: number of cells that determine the type of a column that began without values
 _CELLS = 1000
 
 
 class Held:
-    """The columns of a table that is packed, from attempt to attempt.
+    """Columns of a table that is packed, kept over all attempts.
 
     Attributes:
-        held: by column what its array holds.
-        extra: by column the cells for which it was widened.
-        why: by column which cell or file it was widened for.
-        words: the columns that only text can hold.
-        unproven: whether one became unsigned, which negative numbers before it would make text.
+        held: description of each column's array.
+        extra: column → cells that made a wider type necessary.
+        why: column → the cell or file that made it necessary.
+        words: columns that only text can hold.
+        unproven: whether a column became unsigned, although earlier negative numbers would make it text.
     """
 
     def __init__(self, path: str, stored: Stored | None) -> None:
-        """``stored``: the table that is extended."""
+        """Start with the columns of ``stored``, the table that is extended, or without columns."""
         self._path, self._stored = path, stored
         self.held: list[dict[str, Any]] = [dict(column) for column in stored.columns] if stored else []
         self.extra: dict[int, list[bytes]] = {}
@@ -38,12 +38,13 @@ class Held:
 
     @property
     def fractions(self) -> set[int]:
-        """The columns that hold numbers with fractions."""
+        """Indexes of the columns that hold numbers with fractions."""
         return {i for i, column in enumerate(self.held) if array_kinds.is_fraction(column)}
 
     def agree(self, columns: list[dict[str, Any]], file: TableFile, begun: bool) -> bool:
-        """Widen what the arrays hold to what a file's columns do too; false where the table must be begun
-        anew. ``begun``: whether there are arrays.
+        """Widen the arrays' types to include a file's columns; return False if the table must restart.
+
+        ``begun`` states whether the arrays exist already.
         """
         if not self.held:
             self.held = [array_kinds.stored(column) for column in columns]
@@ -62,16 +63,16 @@ class Held:
     def become(
         self, column: int, wider: dict[str, Any] | None, why: str, new: dict[str, Any] | None = None
     ) -> None:
-        """Let a column's array hold something else from the next attempt on: text where that is None.
+        """Change the type of a column's array from the next attempt on; None means text.
 
         Args:
-            column: its number.
-            wider: what the array holds then.
-            why: where that is needed.
-            new: the column there, for messages.
+            column: index of the column.
+            wider: new description of the array.
+            why: file or cell that needs it.
+            new: description of the column there, for messages.
 
         Raises:
-            Error: ``mismatch`` where no array holds both, or nothing says what the new one would.
+            Error: ``mismatch`` if no type holds both, or the stored values can't be converted.
         """
         old = self.held[column]
         if wider is None:
@@ -93,13 +94,13 @@ class Held:
         )
 
     def _known(self, stored: dict[str, Any], wider: dict[str, Any]) -> bool:
-        """Whether something says what stored values are in another array."""
+        """Return whether stored values can be converted to another array type."""
         has_text = self._stored is not None and self._stored.has_text
         return has_text or "blank" in stored or array_kinds.by_value(stored, wider)
 
     def widen(self, spec: TableSpec, column: int, cell: bytes, where: str) -> bool:
-        """Whether a column has another data type now, which holds a cell; where there is none the cell stays
-        text.
+        """Widen a column's type to include a cell, and return whether it changed. If no type can include the
+        cell, it is stored as text.
         """
         if cell in self.extra.get(column, []):
             return False
@@ -113,8 +114,9 @@ class Held:
         return True
 
     def fill(self, spec: TableSpec, parsed: dict[str, Any], where: str) -> bool:
-        """Columns that begin without any value may have some later; whether one of them has another data type
-        now, which holds those.
+        """Set the types of columns that began without values from the first values that appear.
+
+        Return whether the type of a column changed.
         """
         from icecore import _icecore
 

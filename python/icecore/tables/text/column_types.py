@@ -1,4 +1,4 @@
-"""What the columns of a text table are as arrays: data types, and values both ways."""
+"""Column types of text tables: NumPy dtypes, and conversion between parsed and stored values."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-#: decimal places of a second that a tick of a unit is
+#: time unit → decimal places of a second
 PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-#: bytes of the longest text that all texts of a column are padded to, and the size of a column with longer
-#: ones, which are strings of any length (as crates/icecore-text has them)
+#: longest text in bytes for which the texts of a column are padded to one length, and the ``size`` of a
+#: column with longer texts, which are strings of any length (the same limits as in crates/icecore-text)
 PADDED, LONGEST = 256, 1 << 20
 
 
 def dtype(column: dict[str, Any]) -> np.dtype[Any]:
-    """The NumPy dtype of a column of a print format."""
+    """Return the NumPy dtype of a column of a print format."""
     ((style, how),) = column["style"].items()
     if style == "words":
         return np.dtype("O" if column["size"] == LONGEST else f"S{column['size']}")
@@ -40,7 +40,7 @@ def _unit(pattern: str) -> str:
 
 
 def values(raw: np.ndarray, column: dict[str, Any]) -> np.ndarray:
-    """What the parser gives (i8, f8, bytes, strings) in the column's dtype, copied only where needed."""
+    """Convert parser output (i8, f8, bytes, strings) to the column's dtype; copies only if necessary."""
     kind = dtype(column)
     if raw.dtype != kind and kind.kind in "SMm":
         return raw.view(kind)
@@ -48,7 +48,7 @@ def values(raw: np.ndarray, column: dict[str, Any]) -> np.ndarray:
 
 
 def raw(array: np.ndarray, column: dict[str, Any]) -> np.ndarray:
-    """The inverse of :func:`values`: i8, f8 or bytes; values of binary records as they are."""
+    """Invert :func:`values`: return i8, f8 or bytes; values of binary records are unchanged."""
     if "binary" in column["style"]:
         return array
     if array.dtype.kind == "S":

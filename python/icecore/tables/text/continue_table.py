@@ -8,13 +8,15 @@ from icecore.tables.text.widening import Beyond, Lost, Stored
 
 
 def continue_table(attempt: Attempt, stored: Stored) -> None:
-    """Go on behind the rows that are stored, once all columns have room for what comes."""
+    """Prepare a stored table for more rows: widen its columns if necessary, and open its arrays for
+    appending.
+    """
     attempt.rows = stored.rows
     attempt.extending = going = Extending(
         attempt.writer, stored, attempt.columns.held, attempt.options, attempt.reparsed
     )
     attempt.columns.held, attempt.formats, attempt.sources = going.columns, going.formats, going.sources
-    attempt.reparsed = going.by_text  # from now on
+    attempt.reparsed = going.by_text  # also in later attempts
     try:
         attempt.arrays, attempt.growing, attempt.escapes = going.run()
     except Beyond as beyond:

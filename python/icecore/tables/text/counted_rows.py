@@ -1,4 +1,4 @@
-"""A table of delimited text whose label states the number of rows: further lines are not rows."""
+"""Delimited text table with the number of rows stated in its label: further lines are not rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-#: bytes of what follows a table that are looked at
+#: number of bytes after a table that are inspected
 BEHIND = 1 << 16
 
 
 def reach(text: bytes | np.ndarray, lines: int | None) -> int:
-    """Where so many lines end, or all of the text."""
+    """Return the offset at which ``lines`` lines end, or the length of the text."""
     if lines is None:
         return len(text)
     ends = np.flatnonzero(np.frombuffer(text, "u1") == ord("\n"))
@@ -19,17 +19,17 @@ def reach(text: bytes | np.ndarray, lines: int | None) -> int:
 
 
 class Counted:
-    """Parses as :class:`icecore._icecore.TextFormat` does up to a number of rows; what follows is kept as it
-    is.
+    """Parser with the interface of :class:`icecore._icecore.TextFormat` for a fixed number of rows. The bytes
+    after them are stored unchanged.
     """
 
     def __init__(self, native: Any, rows: int) -> None:
         self._native, self._left = native, rows
-        #: the first of what follows
+        #: the first bytes after the rows
         self.behind = b""
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
-        """The columns of the next rows, of not more lines than rows are left."""
+        """Return the columns of the next rows; it parses at most as many lines as rows are left."""
         if not self._left:
             return self._behind(text)
         end = reach(text, self._left)

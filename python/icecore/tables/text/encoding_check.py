@@ -1,4 +1,4 @@
-"""Which text of a table is not UTF-8: seen while it is parsed."""
+"""Encoding check: finds text of a table that is not UTF-8 while it is parsed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from icecore.sources.tables.encoding import foreign
 
 
 class Encoded:
-    """Parses as what it is given does; ``shown`` is the first line that is not UTF-8."""
+    """Parser that wraps another one and records in ``shown`` the first line that is not UTF-8."""
 
     def __init__(self, native: Any) -> None:
         self._native, self.shown = native, ""
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
-        """The columns of a block."""
+        """Return the columns of a block."""
         parsed: dict[str, Any] = self._native.parse(text, last, checked)
         if not self.shown:
             rows = text[: parsed["used"]]

@@ -1,4 +1,4 @@
-"""A table that exists, made ready for more rows: columns whose arrays must hold more are written anew."""
+"""Extension of a stored table with more rows; columns that need a wider type are rewritten."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from icecore.writing.array_writer import ArrayWriter
     from icecore.writing.writer import Writer
 
-#: codecs that all Zarr readers have: a table of nothing else stays that
+#: codecs that all Zarr readers support; a table that uses only these stays portable
 _PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
 
 
 class Extending:
-    """Extends a stored table: its columns, formats and rows, ready for more rows.
+    """Prepares the columns, formats and rows of a stored table for more rows.
 
     Attributes:
-        columns: what the arrays hold.
-        changed: the numbers of those that hold more than they did.
-        by_text: whether the sources' text is parsed again.
-        formats, sources: as the table's attributes will state them.
-        blank: the numbers of the new arrays of integers that mark missing values with a number.
+        columns: descriptions of the columns' arrays.
+        changed: indexes of the columns with a wider type than before.
+        by_text: whether the text of the sources is parsed again.
+        formats, sources: values for the table's attributes.
+        blank: indexes of the new integer arrays that mark missing values with a number.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Extending:
         options: TableOptions,
         reparsed: bool,
     ) -> None:
-        """``reparsed``: values alone don't say how they were printed."""
+        """Set up the extension; ``reparsed`` means that the text is needed, not only the values."""
         self._writer, self._stored, self._options = writer, stored, options
         paths = [f"{stored.path}/{name}" for name in stored.names]
-        gone = [i for i, path in enumerate(paths) if not writer._native.exists(path)]  # since another attempt
+        gone = [i for i, path in enumerate(paths) if not writer._native.exists(path)]  # deleted in a retry
         self.columns, self.changed = columns, stored.changed(columns)
-        #: those that are written anew
+        #: indexes of the columns that are rewritten
         self._fresh = sorted({*self.changed, *stored.short, *gone})
         self.blank: set[int] = set()
         self.sources = [dict(source) for source in stored.sources]
@@ -71,16 +71,16 @@ class Extending:
 
     @property
     def before(self) -> list[Array | None]:
-        """The stored arrays of the columns, None of those that are written anew."""
+        """The stored arrays of the columns; None for those that are rewritten."""
         repo, names = self._stored.repo, self._stored.names
         arrays = (repo._array(f"{self._stored.path}/{name}") for name in names)
         return [None if i in self._fresh else array for i, array in enumerate(arrays)]
 
     def run(self) -> tuple[list[ArrayWriter], Growing, ArrayWriter | None]:
-        """The columns' arrays, their ends, and the array of escapes where the table has one.
+        """Return the columns' arrays, the row writer, and the array of escapes if the table has one.
 
         Raises:
-            Beyond, Lost: where the columns must hold even more.
+            Beyond, Lost: if a column needs an even wider type.
         """
         growing = self._parse() if self.by_text else self._convert()
         for i in self._fresh:
@@ -89,7 +89,7 @@ class Extending:
         return self._arrays, growing, self._escapes
 
     def _convert(self) -> Growing:
-        """Write columns out of the old arrays."""
+        """Rewrite columns from the values of the old arrays."""
         stored, columns = self._stored, self.columns
         none = np.empty(0, "u1")
         starts = ((i, stored.values(i, columns[i])) for i in self._fresh)
@@ -103,13 +103,13 @@ class Extending:
         return growing
 
     def _parse(self) -> Growing:
-        """Write columns and escapes out of the text."""
+        """Rewrite columns and escapes from the text."""
         path, all_rows = self._stored.path, self._texts.rows()
         ahead = []
         for rows in all_rows:
             ahead.append(rows)
             if rows.values:
-                break  # behind the lines before the first row
+                break  # the lines before the first row have no values
         self._make(ahead[-1].values if ahead else {})
         growing = Growing(self._writer, self._arrays)
         self._delete(f"{path}/{HIDDEN[0]}/escapes")
@@ -127,13 +127,13 @@ class Extending:
         return growing
 
     def take_back(self, rows: int) -> None:
-        """Undo what was written, of columns of so many rows."""
+        """Undo what was written; the columns have ``rows`` rows."""
         native, fresh = self._writer._native, set(self._fresh)
         for array in self._arrays:
             array.reach((rows,))
         if self._escapes is not None:
             self._escapes.finish()
-        native.flush()  # what is on its way finds its place while there is one
+        native.flush()  # data in flight must land while its arrays still exist
         for i, array in enumerate(self._arrays):
             self._shorten(array, i in fresh)
         if self._escapes is not None:
@@ -148,8 +148,8 @@ class Extending:
         del self._writer._arrays[array.path]
 
     def _make(self, first: dict[int, np.ndarray]) -> None:
-        """The arrays of all columns; those that are made anew keep their attributes. ``first``: their first
-        values.
+        """Open or create the arrays of all columns; rewritten ones keep their attributes. ``first`` are their
+        first values.
         """
         stored, path = self._stored, self._stored.path
         used = {
@@ -164,13 +164,13 @@ class Extending:
             old = stored.repo._array(f"{path}/{name}")
             attrs = dict(old.attrs)
             if i in self.changed and old.dtype.kind in "iu" and attrs.get("_FillValue") == blank(old.dtype):
-                del attrs["_FillValue"]  # which represented no value
+                del attrs["_FillValue"]  # it marked missing values of the old type
             self._delete(old.path)
             values = first[i] if i in first else np.empty(0, column_types.dtype(column))
             self._arrays.append(column_array(self._writer, path, column, values, attrs, choices))
 
     def _delete(self, path: str) -> None:
-        if self._writer._native.exists(path):  # not in an attempt before this one
+        if self._writer._native.exists(path):  # an earlier attempt may have deleted it
             self._writer.delete(path)
 
     def _add(self, growing: Growing, i: int, values: np.ndarray) -> None:
@@ -180,7 +180,7 @@ class Extending:
 
 
 def rewritten(extending: Extending, stored: Stored, why: dict[int, str]) -> Iterator[str]:
-    """Which columns were written anew, in words."""
+    """Yield a note for each column that was rewritten."""
     for i in extending.changed:
         old, new = array_kinds.about(stored.columns[i]), array_kinds.about(extending.columns[i])
         reason = f": {why[i]} needs it" if i in why else ""

@@ -1,4 +1,4 @@
-"""What a reader should know of a file that was packed."""
+"""Notes for the user about a packed file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from icecore.sources.tables.encoding import decoded
 from icecore.tables.text.file_state import FileState
 
 _SHOWN = 40
-#: bytes between fields that are not separators, quotes or padding
+#: bytes other than separators, quotes and padding
 _INK = re.compile(r"[^\s,;|\"'\0]+")
 
 
 def kept(state: FileState) -> Iterator[str]:
-    """A sentence on what is in no value between the first row and the last: how much, and where."""
+    """Yield notes about text between the first and the last row that is in no value: amount and place."""
     if state.odd:
         yield f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
     if state.outside is not None:
@@ -32,7 +32,7 @@ def kept(state: FileState) -> Iterator[str]:
 
 
 def _constant(state: FileState) -> list[str]:
-    """What all rows have in no column."""
+    """Return the constant bytes of all rows that belong to no column."""
     layout = state.format["layout"].get("fixed") if state.format is not None else None
     if layout is None:
         return []
@@ -44,7 +44,7 @@ def _constant(state: FileState) -> list[str]:
 
 
 def doubtful(state: FileState) -> Iterator[str]:
-    """A sentence on everything of a file that may be otherwise than it was taken."""
+    """Yield notes about everything in a file that may have been misinterpreted."""
     source, spec = state.source, state.spec
     if state.foreign:
         yield f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"
@@ -62,13 +62,13 @@ def doubtful(state: FileState) -> Iterator[str]:
 
 
 def _cut(state: FileState) -> list[str]:
-    """The fields that lost bytes to the next one."""
+    """Return the names of fields that were shortened because the next field overlaps them."""
     assert state.file.spec is not None
     taken = {f.name: f.length for f in state.spec.fields} if state.spec is not None else {}
     return [f.name for f in state.file.spec.fields if taken.get(f.name, f.length) != f.length]
 
 
 def few(names: Sequence[str]) -> str:
-    """The first of many names."""
+    """Return a short list of names."""
     shown = ", ".join(names[:6])
     return f"{shown}, … ({len(names)} in all)" if len(names) > 6 else shown

@@ -1,4 +1,4 @@
-"""One file of a text table while it is packed: its print format, and what of it is kept as text."""
+"""State of one file of a text table while it is packed: its print format, and the text that is kept."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from icecore.tables.text.line_numbers import LineNumbers
 from icecore.tables.text.long_lines import Endless
 from icecore.tables.text.text_stream import BLOCK
 
-#: bytes of columns that a block of text may become at once
+#: largest size in bytes of the columns that are parsed from one block of text
 _MOST = 1 << 26
-#: of so many rows one may have a word where a column holds numbers or times, and so many rows in all
+#: largest share (one in so many rows) and number of words in a column of numbers or times
 _WORDS, _MOST_WORDS = 5, 8
 
 
 class FileState:
-    """One file on its way."""
+    """State of one file while it is packed."""
 
     def __init__(self, file: TableFile, source: dict[str, Any]) -> None:
         self.file, self.source = file, source
@@ -36,33 +36,33 @@ class FileState:
         self.most = BLOCK
         self.escaped = self.lines = self.odd = 0
         self.shown = ""
-        #: column → how many of its cells are words where it holds numbers or times
+        #: column of numbers or times → number of its cells that are words
         self.words: Counter[int] = Counter()
-        #: rows with bytes in no column, the first of them, and those bytes
+        #: rows with bytes outside the columns: their number, the first of them, and its bytes
         self.outside: tuple[int, int, bytes] | None = None
         self.numbers = LineNumbers()
-        #: where in the file those bytes are, and the first cell of each column that has no value
+        #: position of those bytes in the file, and of the first cell without a value in each column
         self.outside_at = ""
         self.cells_at: dict[int, str] = {}
         self._counted: Counted | None = None
         self._behind = b""
-        #: column → how many cells, and the first of them
+        #: column → number of cells, and the first of them
         self.junk: dict[int, tuple[int, bytes]] = {}
         self.lost: dict[int, tuple[int, bytes]] = {}
 
     @property
     def columns(self) -> list[dict[str, Any]]:
-        """The columns of the print format."""
+        """Columns of the print format."""
         assert self.format is not None
         return list(self.format["columns"])
 
     def begin(self, fmt: dict[str, Any], spec: TableSpec, start: bytes) -> None:
-        """Set the print format of the rows from ``start`` on."""
+        """Set the print format of the file; ``start`` is the beginning of its rows."""
         self.format, self.spec = fmt, spec
         self.native = print_format.native(fmt)
         if print_format.has_lines(fmt):
             self.native = Endless(self.native)
-        # A long text anywhere makes all cells of its column as long, those of most rows too.
+        # One long text makes all cells of its column as long in memory, so blocks may have to be smaller.
         ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
         row = 0.0 if spec.trimmed else float(spec.row_bytes)
         row = row or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
@@ -78,16 +78,16 @@ class FileState:
 
     @property
     def foreign(self) -> str:
-        """The first line that is not UTF-8; empty where all are."""
+        """The first line that is not UTF-8; empty if all lines are."""
         return self.native.shown if isinstance(self.native, Encoded) else ""
 
     def follows(self, text: np.ndarray) -> None:
-        """Take note of what follows the table's last row."""
+        """Record the text after the table's last row."""
         self._behind = self._behind or text[:BEHIND].tobytes()
 
     @property
     def beyond(self) -> bytes:
-        """The line behind the last row that the label counts, where it looks like one more; else nothing."""
+        """The line after the label's last row if it looks like another row; otherwise empty."""
         behind = self._counted.behind if self._counted is not None else self._behind
         line = behind[: behind.find(b"\n") + 1]
         if not line.strip() or self.spec is None or self.spec.followed or self.spec.layout == "binary":
@@ -98,7 +98,7 @@ class FileState:
         return line.rstrip() if is_row else b""
 
     def count(self, parsed: dict[str, Any], start: int, text: np.ndarray) -> None:
-        """Add up what is kept as text of the rows of ``text``, which begin with row ``start``."""
+        """Count the parts of ``text`` that are kept as text; its first row is row ``start``."""
         self.numbers.take(text)
         self.escaped += parsed["escaped"]
         self.lines += parsed["lines"]
@@ -120,9 +120,9 @@ class FileState:
             self.outside = before + count, first, shown
 
     def of_words(self) -> list[int]:
-        """Columns of numbers and times with too many words in the whole file: as text, they have values.
+        """Return the columns of numbers and times that contain too many words and therefore become text.
 
-        Words that mean "no value" (NA, -, null) don't count.
+        Words that mean a missing value (NA, -, null) don't count.
         """
         if self.spec is None or self.spec.label:
             return []
@@ -135,6 +135,6 @@ class FileState:
 
 
 def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: bytes) -> None:
-    """Add up the cells of the column of ``cell``."""
+    """Add ``count`` cells of a column, and remember the first one."""
     before, first = cells.get(column, (0, cell))
     cells[column] = before + count, first

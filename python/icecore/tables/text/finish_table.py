@@ -1,4 +1,4 @@
-"""Finish a packed text table: its attributes, and the proof that its text can be printed again."""
+"""End of packing a text table: attributes, and verification that the text is reproduced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from icecore.tables.text.type_conversion import blank
 
 
 def finish_table(attempt: Attempt) -> None:
-    """Write what is left, then the attributes, then prove that the text can be printed again."""
+    """Write the remaining rows and the attributes, then verify that the text is reproduced."""
     if attempt.growing is None:
         file = attempt.job.files[0]
         spec, size = file.spec, attempt.done.text
@@ -52,8 +52,8 @@ def finish_table(attempt: Attempt) -> None:
 
 
 def _mark_nulls(attempt: Attempt) -> set[int]:
-    """Where integers have blanks, their stand-in becomes ``_FillValue``; and ``missing_value`` what the
-    labels of all files say.
+    """Set ``_FillValue`` of integer arrays with missing values, and ``missing_value`` from the labels of all
+    files.
 
     Returns:
         Indexes of columns whose values may have become missing values.

@@ -1,4 +1,4 @@
-"""Rows of one length: the label's layout against the data, and the bytes that all rows have."""
+"""Rows of fixed width: checks the label's layout against the data, and finds the bytes common to all rows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from icecore import errors
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
 from icecore.tables.text.sample_rows import spread
 
-#: of so many rows one may have other bytes between its cells than the others and still be a line for itself
+#: share of rows (one in so many) that may have other bytes between their cells and are kept as lines
 _FEW = 50
-#: bytes of padded rows that are looked at
+#: number of bytes of padded rows to inspect
 _PADDED = 1 << 24
 
 
 def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
-    """The label's layout, if the data have rows of its length.
+    """Return the label's layout if the data has rows of its length.
 
     Raises:
-        Error: ``mismatch``.
+        Error: ``mismatch`` if the label and the data disagree.
     """
     spec = table.spec
     assert spec is not None
@@ -35,7 +35,7 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
         spec = replace(spec, row_bytes=usual)
     spec = replace(spec, fields=_nested(spec.fields))
     needed = max(field.start + field.length for field in spec.fields)
-    # As often as any other length: of two rows one may be damaged.
+    # A tie counts as agreement: of two rows one may be damaged.
     agree = lengths.count(spec.row_bytes) == lengths.count(usual)
     if lengths and not agree and _ends_elsewhere(text, spec.row_bytes):
         if trust != "data":
@@ -57,7 +57,7 @@ def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
 
 
 def padded(spec: TableSpec, text: bytes) -> bytes:
-    """The first rows of a trimmed table, with spaces up to their length."""
+    """Return the first rows of a trimmed table, padded with spaces to their full length."""
     from icecore import _icecore
 
     lines = text.split(b"\n", max(_PADDED // spec.row_bytes, 100))
@@ -67,14 +67,14 @@ def padded(spec: TableSpec, text: bytes) -> bytes:
 
 
 def _own(spec: TableSpec, text: bytes) -> bytes:
-    """The bytes of a table's own rows, as far as its label says: another table may follow."""
+    """Return the bytes of a table's own rows as counted in its label; another table may follow."""
     return text if spec.rows is None or not spec.row_bytes else text[: spec.rows * spec.row_bytes]
 
 
 def _nested(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The fields by their first bytes, those that lie in another one behind it.
+    """Return the fields in order of their first bytes, with nested fields after the enclosing one.
 
-    One that ends in the middle of the next gives way there: labels count separators in.
+    A field that partly overlaps the next one is shortened, because some labels include the separator.
     """
     result: list[Field] = []
     outer = -1
@@ -89,14 +89,14 @@ def _nested(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 
 
 def _ends_elsewhere(text: bytes, row: int) -> bool:
-    """Whether most records of this length don't end with a line end, though the text has some."""
+    """Return whether most records of this length don't end with a line end, although the text has some."""
     ends = [text[i - 1 : i] for i in range(row, min(len(text), row * 1000) + 1, row)]
     return not ends or sum(end == b"\n" for end in ends) * 2 <= len(ends)
 
 
 def rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[bytes]]:
-    """A row with blank cells; stretches (start, length) of bytes that belong to no field and vary; and rows
-    from all over the block that have the same bytes everywhere else.
+    """Return a row with blank cells, the varying byte ranges (start, length) outside all fields, and sample
+    rows that equal the blank row everywhere else.
     """
     size, text = spec.row_bytes, _own(spec, text)
     every = [text[i : i + size] for i in _starts(text, size)]
@@ -109,7 +109,7 @@ def rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[byt
     between[:, fields] = ord(" ")
     blanks = [line.tobytes() for line in between]
     template, count = Counter(blanks).most_common(1)[0]
-    # Rows are those whose line ends where it should.
+    # A row is valid if its line ends at the expected byte.
     end = size - len(template.rstrip(b"\r\n"))
     whole = [
         row for row in every if row[size - end :] == template[size - end :] and b"\n" not in row[: size - end]
@@ -127,8 +127,10 @@ def rows(spec: TableSpec, text: bytes) -> tuple[bytes, list[list[int]], list[byt
 
 
 def _starts(text: bytes, size: int) -> list[int]:
-    """Where some rows begin: at lines of their length where there are as many as there can be rows that begin
-    elsewhere, as behind a row that is cut short.
+    """Return the offsets of sample rows.
+
+    Lines of the right length are used if there are enough of them. Otherwise the offsets are multiples of the
+    row length, which are wrong after a truncated row.
     """
     ends = np.flatnonzero(np.frombuffer(text, "u1") == ord("\n")) + 1
     lines = ends[np.diff(ends, prepend=0) == size] - size
@@ -138,7 +140,7 @@ def _starts(text: bytes, size: int) -> list[int]:
 
 
 def _stretches(taken: np.ndarray, varied: np.ndarray) -> list[list[int]]:
-    """Each stretch between what is taken in which something varies, as its start and length."""
+    """Return the ranges between fields in which a byte varies, as start and length."""
     edges = np.flatnonzero(np.diff(np.concatenate(([True], taken, [True]))))
     both = edges.reshape(-1, 2).tolist()
     return [[start, stop - start] for start, stop in both if varied[start:stop].any()]

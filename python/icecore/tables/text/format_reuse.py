@@ -1,4 +1,4 @@
-"""Whether the print format of a file does for the next one."""
+"""Reuse of a print format for the next file."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from icecore.tables.text import print_format
 from icecore.tables.text.text_stream import BLOCK
 
-#: escapes and lines that are not rows, per cent, above which a file gets a print format of its own
+#: fraction of escaped cells above which a file gets its own print format
 _MANY = 0.02
 
 
 def alike(known: dict[str, Any], fmt: dict[str, Any]) -> bool:
-    """Whether one of two formats may do for both, as no binary one does: it prints any records."""
+    """Return whether one of two formats may serve both. Binary formats can't: they print any records."""
     return "binary" not in fmt["layout"] and {**known, "columns": None} == {**fmt, "columns": None}
 
 
 def prints(fmt: dict[str, Any], text: np.ndarray) -> bool:
-    """Whether a print format that exists fits the first rows of another file."""
+    """Return whether an existing print format fits the first rows of another file."""
     part = text[: min(len(text), BLOCK >> 4)]
     parsed = print_format.native(fmt).parse(part, False)
     cells = max(parsed["rows"], 1) * len(fmt["columns"])

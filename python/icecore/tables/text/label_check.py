@@ -1,4 +1,4 @@
-"""Whether what a file's label says of its columns is what the table's attributes say."""
+"""Check of a file's label against the attributes of the table's columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from icecore import errors
 from icecore.sources.mapping.table_file import Field, TableFile
 
-#: what changes values, and what says how to read them
+#: attributes that change values, and attributes that describe them
 _SCALES, _MISSING = ("scale_factor", "add_offset"), "missing_value"
 _TOLD = ("units", _MISSING)
 
@@ -16,16 +16,16 @@ _TOLD = ("units", _MISSING)
 def differing(
     path: str, known: Mapping[str, Mapping[str, Any]], file: TableFile, fields: Iterable[Field]
 ) -> list[str]:
-    """What a file's columns have other than the table, in words.
+    """Return messages about attributes that differ between a file's columns and the table.
 
     Args:
-        path: the table.
-        known: by column its attributes.
-        file: one that is added to the table.
-        fields: its columns.
+        path: path of the table.
+        known: column → attributes of the table's column.
+        file: file that is added to the table.
+        fields: columns of the file.
 
     Raises:
-        Error: ``mismatch`` if a number would be read as another one.
+        Error: ``mismatch`` if a number would get another value.
     """
     found = []
     for field in fields:
@@ -45,7 +45,7 @@ def differing(
 
 
 def joined(known: Mapping[str, Mapping[str, Any]], fields: Iterable[Field]) -> dict[str, dict[str, Any]]:
-    """By column the table's attributes, with the missing constants of a file's columns too."""
+    """Return the table's attributes by column, including the missing constants of a file's columns."""
     result = {name: dict(attrs) for name, attrs in known.items()}
     for field in fields:
         if _listed(field.attrs.get(_MISSING)):
@@ -55,7 +55,7 @@ def joined(known: Mapping[str, Mapping[str, Any]], fields: Iterable[Field]) -> d
 
 
 def constants(old: Mapping[str, Any], field: Field) -> list[Any]:
-    """The missing constants that a column has, and then those that a file's column has besides."""
+    """Return the missing constants of a column, followed by the additional ones of a file's column."""
     return list(dict.fromkeys([*_listed(old.get(_MISSING)), *_listed(field.attrs.get(_MISSING))]))
 
 

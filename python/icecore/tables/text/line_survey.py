@@ -1,9 +1,9 @@
-"""Survey of all lines of a file whose fixed fields were found from its first lines.
+"""Survey of all lines of a file whose fixed-width fields were inferred from its first lines.
 
-The first lines of a table without a label say where its columns are. Each block of text is checked against
-that layout before it is parsed. Where a line has bytes outside of the columns, or another length, all lines
-of the file are surveyed once, and the layout becomes one that holds them: wider columns, more columns, rows
-without the spaces at their ends. Lines that would join columns remain lines, and are reported.
+The columns of a table without a label are inferred from its first lines. Each block of text is checked
+against that layout before it is parsed. If a line has another length, or bytes outside the columns, all lines
+of the file are surveyed once. The new layout holds them: wider columns, more columns, or rows without
+trailing spaces. Lines that would merge columns are kept as lines, and are reported.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from icecore.sources.tables.unlabelled_fixed import numbered, runs
 from icecore.tables.text.closing_line import ending
 from icecore.tables.text.text_stream import TextStream
 
-#: of so many lines one may have something between two columns and be no row
+#: share of lines (one in so many) that may have bytes between two columns and are then not rows
 _FEW = 5
 #: the longest row, in bytes
 _LONGEST = 1 << 16
-#: of so many rows one of another length shows that rows lack spaces at their ends
+#: share of rows (one in so many) with another length that shows that trailing spaces are missing
 _SHORT = 100
-#: bytes at the beginning of a file that tell its columns
+#: number of bytes at the beginning of a file from which the columns are inferred
 _START = 1 << 18
 
 
@@ -41,7 +41,7 @@ class Shape:
         self.occupied = np.zeros(0, "i8")
 
     def add(self, text: np.ndarray, like: list[int]) -> None:
-        """Take the lines of a block; those alone that have only spaces in the columns ``like``."""
+        """Add the lines of a block; with ``like``, only lines that have spaces in these byte columns."""
         from icecore import _icecore
 
         lengths, occupied = _icecore.line_shape(text, like)
@@ -50,13 +50,13 @@ class Shape:
         self.occupied[: len(occupied)] += np.array(occupied, "i8")
 
     def reach(self, columns: int) -> None:
-        """Have a count for at least so many columns."""
+        """Extend the counts to at least ``columns`` byte columns."""
         if columns > len(self.occupied):
             self.occupied = np.pad(self.occupied, (0, columns - len(self.occupied)))
 
 
 def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
-    """The layout that holds all lines of a file; None where the one it has holds those of ``text``."""
+    """Return the layout that holds all lines of a file; None if the present one holds those of ``text``."""
     spec = file.spec
     assert spec is not None
     if not spec.cut or spec.surveyed:
@@ -72,8 +72,10 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
 
 
 def respaced(file: TableFile, text: np.ndarray) -> TableSpec | None:
-    """The layout of fixed cells of a file in which runs of blanks seem to separate cells, where a line of
-    ``text`` has less of them than there are columns: some of its cells are blank. None where it has another.
+    """Return a fixed-width layout for a file whose cells seem to be separated by runs of spaces.
+
+    It is needed if a line of ``text`` has fewer cells than columns, because some cells are blank. Return None
+    if no line has fewer, if a label or field types are given, or if spaces are not the separator.
     """
     spec = file.spec
     assert spec is not None
@@ -93,7 +95,7 @@ def respaced(file: TableFile, text: np.ndarray) -> TableSpec | None:
 
 
 def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
-    """The shape of all lines, and whether they end in CR LF."""
+    """Return the shape of all lines, and whether they end in CR LF."""
     assert file.spec is not None
     shape, head, crlf = Shape(), file.spec.offset, None
     with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
@@ -110,7 +112,7 @@ def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
 
 
 def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
-    """The layout of columns that spaces separate in all lines, or in all rows."""
+    """Return the layout of columns that are separated by spaces in all lines, or in all rows."""
     shape, crlf = _survey(file, [])
     ends = [field.start + field.length for field in spec.fields]
     shape.reach(ends[-1])
@@ -139,7 +141,7 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
 
 
 def _has_short(file: TableFile, spec: TableSpec, shape: Shape) -> bool:
-    """Whether some lines that are shorter than most are rows without the spaces at their ends."""
+    """Return whether some of the shorter lines are rows without trailing spaces."""
     usual = shape.lengths.most_common(1)[0][0] if shape.lengths else 0
     if all(length >= usual for length in shape.lengths):
         return False
@@ -157,7 +159,7 @@ def _has_short(file: TableFile, spec: TableSpec, shape: Shape) -> bool:
 
 
 def _is_row(line: bytes, spec: TableSpec) -> bool:
-    """Whether a line has values in two fields at least, numbers in half of them, and no comment."""
+    """Return whether a line has values in at least two fields, half of them numbers, and is not a comment."""
     cells = [line[field.start : field.start + field.length].strip() for field in spec.fields]
     valued = [cell for cell in cells if cell]
     numbers = sum(is_measured([cell]) for cell in valued)
@@ -165,7 +167,9 @@ def _is_row(line: bytes, spec: TableSpec) -> bool:
 
 
 def _columns(known: tuple[Field, ...], found: list[tuple[int, int]], named: bool) -> list[Field]:
-    """A field for each run of occupied columns; where ``named``, for each name the runs at its place."""
+    """Return a field for each run of occupied byte columns; if ``named``, for each name the runs at its
+    place.
+    """
     ends = [field.start + field.length for field in known]
     groups: list[tuple[str, int, int]] = []
     for start, end in found:
@@ -186,8 +190,8 @@ def _columns(known: tuple[Field, ...], found: list[tuple[int, int]], named: bool
 
 
 def _stated(file: TableFile, spec: TableSpec) -> TableSpec:
-    """The layout of columns that lines above the rows state: the last one of a ruled table is as long as its
-    longest cell.
+    """Return the layout of columns that the lines above the rows state. The last column of a ruled table is
+    as wide as its longest cell.
     """
     shape, crlf = _survey(file, [])
     count, like = sum(shape.lengths.values()), []
@@ -208,7 +212,7 @@ def _stated(file: TableFile, spec: TableSpec) -> TableSpec:
 
 
 def _of_lengths(spec: TableSpec, shape: Shape, crlf: bool) -> TableSpec:
-    """The layout with the length of its rows: that of the longest where many lines have another one."""
+    """Return the layout with its row length; the longest one if many lines differ."""
     lengths = Counter({size: n for size, n in shape.lengths.items() if size <= _LONGEST})
     usual, most = lengths.most_common(1)[0] if lengths else (spec.width, 0)
     others = lengths.total() - most

@@ -1,4 +1,4 @@
-"""Lines that are longer than a block of text: their parts are one line, and none of them is a row."""
+"""Lines longer than a block of text: their parts form one line, which is not a row."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class Endless:
-    """Parses as :class:`icecore._icecore.TextFormat` does, except for the rest of a line whose
-    beginning was not a row: it is kept as text, and counted with that line.
+    """Parser with the interface of :class:`icecore._icecore.TextFormat` for very long lines. The rest of a
+    line whose beginning was not a row is kept as text and counts with that line.
     """
 
     def __init__(self, native: _icecore.TextFormat) -> None:
         self._native, self._open = native, False
 
     def parse(self, text: np.ndarray, last: bool, checked: bool = False) -> dict[str, Any]:
-        """The columns of a block."""
+        """Return the columns of a block."""
         parsed = self._rest(text) if self._open else self._native.parse(text, last, checked)
         used = int(parsed["used"])
         if used:
@@ -27,7 +27,7 @@ class Endless:
         return parsed
 
     def _rest(self, text: np.ndarray) -> dict[str, Any]:
-        """The block up to the line's end, as text."""
+        """Keep the block up to the end of the line as text."""
         from icecore import _icecore
 
         ends = np.flatnonzero(text == ord("\n"))

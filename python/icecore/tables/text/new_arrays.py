@@ -1,4 +1,4 @@
-"""The arrays of a table that is made, or extended."""
+"""Arrays of a new or extended table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def column_array(
 ) -> ArrayWriter:
     """Create the array of a column that begins with ``values``.
 
-    ``whole``: how many rows it will have, where one chunk may do for them.
+    ``whole`` is the number of rows that it will have, if it may be stored in one chunk.
     """
     width = column_codecs.width(values)
     is_whole = whole is not None and whole <= column_codecs.WHOLE and whole * width <= column_codecs.WIDE
@@ -44,7 +44,7 @@ def column_array(
 
 
 def escapes_array(writer: Writer, table: str) -> ArrayWriter:
-    """An array for the escapes."""
+    """Create the array of the escapes."""
     path = f"{table}/{HIDDEN[0]}"
     writer.group(path)
     zstd = {"name": "zstd", "configuration": {"level": 15, "checksum": False}}

@@ -1,4 +1,4 @@
-"""Whether a table's columns still are what was packed: a writer may have written over them since."""
+"""Check that a table's columns were not overwritten since they were packed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def written_over(path: str, what: str, further: str = "") -> errors.Error:
-    """The error about a table whose columns no longer are those of its text."""
+    """Return the error for a table whose columns no longer match its text."""
     message = f"{what}: columns of {path} were written over since"
     hint = "restore an earlier version, REPO@REF (`icecore log` names them)"
     return errors.make("mismatch", f"{message}{', ' if further else ''}{further}", hint)
 
 
 def columns(repo: Repo, path: str, table: dict[str, Any], rows: int) -> Sequence[Array]:
-    """The arrays of a table's columns, which hold at least so many ``rows``.
+    """Return the arrays of a table's columns, which must have at least ``rows`` rows.
 
     Raises:
-        Error: ``mismatch`` where one is gone, too short, or of another type than the column that was packed.
+        Error: ``mismatch`` if an array is missing, too short, or of another type than the packed column.
     """
     found = []
     for column in stored_format.columns(table):

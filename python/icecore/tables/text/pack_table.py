@@ -1,4 +1,4 @@
-"""Text tables → columns, so that the text can be printed again byte for byte."""
+"""Packing of text tables into columns from which the text is reproduced byte for byte."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from icecore.tables.text.table_job import Done, TableJob, TableOptions
 if TYPE_CHECKING:
     from icecore.writing.writer import Writer
 
-#: largest number of restarts of a table because a column needs a wider dtype
+#: largest number of restarts of a table, each because a column needs a wider type
 _ATTEMPTS = 100
 
 
 def pack_table(
     writer: Writer, job: TableJob, options: TableOptions, progress: Callable[[str, int], None] | None = None
 ) -> Done:
-    """Write one table; nothing is committed.
+    """Write one table, without a commit.
 
     Raises:
-        Error: ``mismatch`` where a label contradicts its file, or a file doesn't fit the table that it is
-            appended to; ``corrupt`` for damaged archives; ``internal`` where the text can't be printed again;
-            ``unsupported`` for the root.
+        Error: ``mismatch`` if a label contradicts its file, or a file doesn't fit the table that it is
+            appended to; ``corrupt`` for damaged archives; ``internal`` if the text is not reproduced;
+            ``unsupported`` for the root group.
     """
     if job.path == "/" and options.keep:
         message = "the root of a repository can't be a table that is printed again"

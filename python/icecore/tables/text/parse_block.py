@@ -15,10 +15,10 @@ from icecore.tables.text.table_attempt import Again, Attempt
 
 
 def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool) -> int:
-    """Parse a block into the columns; the number of bytes that were taken."""
+    """Parse a block into the columns, and return the number of bytes that were used."""
     assert state.native is not None
     parsed = state.native.parse(text, last, attempt.options.keep)
-    # All of them, before the table is restarted.
+    # Collect all lost cells first, so that one restart covers all of them.
     again = False
     assert state.spec is not None
     for column, count, row, cell in parsed["lost"]:
@@ -39,7 +39,7 @@ def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool
         empty = attempt.growing.append(parsed["columns"])
         if parsed["escaped"]:
             attempt.blank.update(empty)
-        attempt.blank.update(parsed.get("blank", ()))  # of records
+        attempt.blank.update(parsed.get("blank", ()))  # binary records
         state.count(parsed, attempt.rows, text[: parsed["used"]])
         attempt.rows += parsed["rows"]
         attempt.done.rows += parsed["rows"]
@@ -47,14 +47,18 @@ def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool
 
 
 def _create_arrays(attempt: Attempt, state: FileState, parsed: Sequence[np.ndarray]) -> Growing:
-    """Make the group, and an array for each column."""
+    """Create the group, and an array for each column."""
     path, writer = attempt.job.path, attempt.writer
     assert state.spec is not None
     attempt.attrs = state.spec.attrs
     writer.group(path)
     choices = column_codecs.Choices(attempt.options)
-    for item, column, raw in zip(state.spec.fields, attempt.columns.held, parsed, strict=True):
-        values = column_types.values(raw, column)
+    firsts = [
+        column_types.values(raw, column) for raw, column in zip(parsed, attempt.columns.held, strict=True)
+    ]
+    if state.small:
+        choices.relate(attempt.columns.held, firsts)
+    for item, column, values in zip(state.spec.fields, attempt.columns.held, firsts, strict=True):
         whole = max(len(values), state.rows or 0) if state.small else None
         array = column_array(writer, path, column, values, item.attrs, choices, whole)
         attempt.arrays.append(array)

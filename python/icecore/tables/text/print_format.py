@@ -1,4 +1,4 @@
-"""From a label (or none) and the first block of a file to the print format of its table."""
+"""Inference of the print format of a table from its label, if any, and the first block of a file."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def infer(
     words: Collection[int] = (),
     fractions: Collection[int] = (),
 ) -> tuple[Format, TableSpec]:
-    """The print format of a table, and its label put right where the data are trusted.
+    """Infer the print format of a table, and correct its label if the data is trusted.
 
     Args:
-        table: with its label, or what was seen of its layout.
-        text: the first block, from the table's first row on.
-        trust: ``data`` where the data's record length counts, not the label's.
-        extra: column → cells that must be taken into account.
+        table: table file with its label, or with an inferred layout.
+        text: first block, starting at the table's first row.
+        trust: ``data`` if the record length of the data overrides the label's.
+        extra: column → additional cells that the format must support.
         words: columns that are text, whatever their cells look like.
-        fractions: columns that hold numbers with fractions, be these whole or not.
+        fractions: columns that hold numbers with fractions, even if the cells here are integers.
 
     Returns:
-        The format, of whose columns those without any value in the block are marked as ``blank``.
+        The format, and the corrected label. Columns without any value in the block are marked as ``blank``.
 
     Raises:
-        Error: ``mismatch`` where the label contradicts the data.
+        Error: ``mismatch`` if the label contradicts the data.
     """
     assert table.spec is not None
     hidden = next((field.name for field in table.spec.fields if field.length < 1), None)
@@ -68,7 +68,7 @@ def infer(
         spec = table.spec
         text = text[: reach(text, spec.rows)]
         rows = _delimited_rows(table, spec, text)
-        # A quote that its line doesn't close goes on where that makes a row.
+        # A quoted cell may continue on the next line if the lines together form a row.
         layout = {"delimited": {"separator": spec.separator, "quotes": True, "multiline": True}}
         samples = [[row[i] for row in rows] for i in range(len(spec.fields))]
     if not spec.label:
@@ -81,7 +81,7 @@ def infer(
 
 
 def native(fmt: Format) -> _icecore.TextFormat | binary_records.BinaryFormat:
-    """What parses and prints a format."""
+    """Return the parser and printer of a format."""
     from icecore import _icecore
 
     if "binary" in fmt["layout"]:
@@ -91,7 +91,7 @@ def native(fmt: Format) -> _icecore.TextFormat | binary_records.BinaryFormat:
 
 
 def has_lines(fmt: Format) -> bool:
-    """Whether rows of a format end in line feeds."""
+    """Return whether the rows of a format end with line feeds."""
     fixed_width = fmt["layout"].get("fixed")
     return "delimited" in fmt["layout"] or bool(fixed_width and fixed_width["template"].endswith("\n"))
 
@@ -118,10 +118,10 @@ def _columns(
 def styled(
     spec: TableSpec, column: int, cells: Sequence[bytes], words: bool = False, fractions: bool = False
 ) -> dict[str, Any]:
-    """The column of a print format in which the most of ``cells`` can be printed again.
+    """Return the column of a print format that reproduces the most of ``cells``.
 
-    ``words``: it is text, whatever they look like. ``fractions``: other rows have numbers with fractions,
-    beside which whole ones of more digits than 64 bits hold are quantities too, and no names.
+    ``words`` makes the column text, whatever the cells look like. ``fractions`` states that other rows have
+    numbers with fractions; integers with more digits than 64 bits hold are then numbers, not identifiers.
     """
     from icecore import _icecore
 
@@ -144,10 +144,10 @@ def styled(
 
 
 def _delimited_rows(table: TableFile, spec: TableSpec, text: bytes) -> list[list[bytes]]:
-    """Rows from all over the block, those with another number of cells left out.
+    """Return sample rows from the whole block, without those that have another number of cells.
 
     Raises:
-        Error: ``mismatch`` where most have another number than the label says.
+        Error: ``mismatch`` if most rows have another number of cells than the label states.
     """
     from icecore import _icecore
 

@@ -1,7 +1,7 @@
-"""Columns that are equal or a constant apart: later ones get the codecs that give the first one's bytes.
+"""Related columns: equal, or different by a constant; later ones reuse the first one's codecs and chunks.
 
-Equal chunks are stored once, so such a column costs its metadata. It is read like any other: its chunk is the
-first one's, and ``icecore.offset`` adds the constant.
+Equal chunks are stored once, so such a column costs only its metadata. It is read like any other: its chunk
+is the first one's, and ``icecore.offset`` adds the constant.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ _OFFSET = "icecore.offset"
 
 
 class Related:
-    """Columns that were seen, by data type and a digest of the differences from their first value."""
+    """Known columns, by data type and a digest of the differences from their first value."""
 
     def __init__(self, portable: bool) -> None:
-        """``portable``: only equal columns share their bytes, because others need a codec of icecore's."""
+        """Start empty; if ``portable``, only equal columns share bytes, because an offset needs icecore's
+        codec.
+        """
         self._portable = portable
         self._seen: dict[tuple[str, bytes], tuple[int, list[Codec]]] = {}
 
     def of(self, front: list[Codec], values: np.ndarray, choose: Callable[[], list[Codec]]) -> list[Codec]:
-        """The codecs of a column.
+        """Return the codecs of a column.
 
         Args:
-            front: the codecs that make integers of its values, or none.
-            values: its first values.
-            choose: chooses codecs for it alone.
+            front: codecs that convert its values to integers, or an empty list.
+            values: first values of the column.
+            choose: chooses codecs for the column alone.
 
         Returns:
-            ``choose()``, or the codecs of a column before it with another offset.
+            The result of ``choose()``, or the codecs of an earlier column with another offset.
         """
         integers = _integers(front, values)
         if integers is None:
@@ -51,7 +53,7 @@ class Related:
 
 
 def _integers(front: list[Codec], values: np.ndarray) -> np.ndarray | None:
-    """What the codecs behind ``front`` see, as int64 (times keep their type); None for anything else."""
+    """Return the input of the codecs after ``front`` as 64-bit integers or times; None for other values."""
     if values.dtype.kind in "Mm" and not front:
         return values
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
@@ -66,11 +68,11 @@ def _integers(front: list[Codec], values: np.ndarray) -> np.ndarray | None:
 
 
 def _digest(integers: np.ndarray) -> bytes:
-    """Of the differences from the first value, which wrap."""
+    """Return a digest of the differences from the first value, modulo 2⁶⁴."""
     words = np.ascontiguousarray(integers).view("u8")
     return hashlib.blake2b(np.subtract(words, words[0]).tobytes(), digest_size=16).digest()
 
 
 def _wrapped(number: int) -> int:
-    """As a signed integer of 64 bits."""
+    """Return a number modulo 2⁶⁴ as a signed 64-bit integer."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,4 +1,4 @@
-"""Begin a table anew where lines of a file contradict its layout."""
+"""Restart of a table with another layout, if lines of a file contradict the present one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def survey(attempt: Attempt, number: int, text: np.ndarray) -> None:
 
 
 def respace(attempt: Attempt, state: FileState, text: np.ndarray) -> None:
-    """Restart if lines have blank cells, which runs of blanks can't separate from their neighbours."""
+    """Restart if lines have blank cells, because runs of spaces can't delimit them."""
     spec = line_survey.respaced(state.file, text)
     if spec is not None:
         _anew(attempt, attempt.files.index(state.file), spec)

@@ -1,4 +1,4 @@
-"""A packed text table printed again, byte for byte."""
+"""Restore packed text tables byte for byte."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.repo import Repo
 
-#: what lends its bytes
+#: object with the buffer protocol
 Buffer: TypeAlias = "bytes | _icecore.Text"
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """A file that a table was packed from: its name, its first row and the row behind its last."""
+    """A file that a table was packed from: its name, its first row, and one past its last row."""
 
     name: str
     start: int
@@ -39,12 +39,12 @@ class TextSource:
 
     @property
     def rows(self) -> slice:
-        """Of the table."""
+        """Rows of the file in the table."""
         return slice(self.start, self.stop)
 
 
 def sources(repo: Repo, path: str) -> list[TextSource]:
-    """The files that a table was packed from, in order.
+    """Return the files that a table was packed from, in order.
 
     Raises:
         Error: ``not-found``; ``invalid`` if ``path`` is not a table that was packed from files.
@@ -62,17 +62,19 @@ def restore(
     source: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write the file that a table was packed from as it was; of several files the one named ``source``, or
-    all of them into the folder ``out``, in folders of their own where base names come twice. ``-`` is stdout.
-    ``path`` may also be the group of all tables of one file.
+    """Write the original file of a packed table.
+
+    Of several files, write the one named ``source``, or all of them into the directory ``out``. Files with
+    the same base name get subdirectories. ``out`` may be ``-`` for stdout. ``path`` may also be the group of
+    all tables of one file.
 
     Returns:
-        The paths that were written.
+        Paths of the written files.
 
     Raises:
-        Error: ``not-found``, ``invalid`` where the table has no print format, several sources have the base
-            name ``source`` or several would go to stdout, ``mismatch`` where what is printed is not what was
-            packed (the file is removed again): columns were written over since.
+        Error: ``not-found``; ``invalid`` if the table has no print format, several sources have the base name
+            ``source``, or several would be written to stdout; ``mismatch`` if the text differs from the
+            packed file because columns were overwritten since (the output file is removed).
     """
     path = table_of(repo, path)
     table = packed(repo, path)
@@ -93,11 +95,11 @@ def restore(
 
 
 def table_of(repo: Repo, path: str) -> str:
-    """The table whose text belongs to ``path``: itself, or the first of the tables below a
-    group where all were packed from the same file.
+    """Return the table with the text of ``path``: itself, or the first of the tables in a group if all were
+    packed from the same file.
 
     Raises:
-        Error: ``invalid`` where they were packed from several.
+        Error: ``invalid`` if they were packed from several files.
     """
     path = address.absolute(path)
     if path not in repo._nodes or "table" in repo._nodes[path].ours:
@@ -116,7 +118,7 @@ def table_of(repo: Repo, path: str) -> str:
 
 
 def _chosen(path: str, names: list[str], source: str | None) -> list[int]:
-    """The numbers of the sources of a name, or of the one of that base name."""
+    """Return the indexes of the sources with this name, or of the one with this base name."""
     exact = [i for i, name in enumerate(names) if source in (None, name)]
     chosen = exact or [i for i, name in enumerate(names) if os.path.basename(name) == source]
     if not chosen:
@@ -156,11 +158,11 @@ def _opened(target: str) -> Iterator[BinaryIO]:
 
 
 def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buffer]:
-    """The text of one source, block by block; hashed while the next block is printed.
+    """Yield the text of one source block by block; it is hashed while the next block is printed.
 
     Raises:
-        Error: ``mismatch`` where columns were written over since; at the end where only length or hash of
-            the text say so.
+        Error: ``mismatch`` if columns were overwritten since; raised at the end if only the length or the
+            hash of the text shows it.
     """
     source = table["sources"][i]
     digest, size = _Digest(), 0
@@ -184,7 +186,7 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
 
 
 class _Digest:
-    """SHA-256 on a thread of its own, two parts behind at most."""
+    """SHA-256 in a separate thread, at most two parts behind."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -197,23 +199,23 @@ class _Digest:
             self._digest.update(part)
 
     def update(self, part: Buffer) -> None:
-        """Take the next part, which must not change any more."""
+        """Add the next part, which must not change any more."""
         self._parts.put(part)
 
     def end(self) -> str:
-        """The digest of all parts, in hexadecimal."""
+        """Return the digest of all parts, in hexadecimal."""
         self._parts.put(None)
         self._thread.join()
         return self._digest.hexdigest()
 
 
 def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
-    """The escapes of a source, of all its blocks."""
+    """Return the escapes of all blocks of a source."""
     return repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
 
 
 def stretches(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """The rows of each stretch of a source, its escapes and its text."""
+    """Yield the number of rows, the escapes and the text of each block of a source."""
     from icecore import _icecore
 
     source = table["sources"][i]
@@ -227,11 +229,11 @@ def stretches(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[
 def _printed(
     repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], stored: bytes | None = None
 ) -> Iterator[Sequence[Buffer]]:
-    """A source's text by its escapes, which say how its rows are followed by lines that are none."""
+    """Yield a source's text. Its escapes state which lines between the rows are not rows."""
     try:
         yield from _by_format(repo, path, table, source, stored)
     except errors.Error:
-        # what is wrong with columns is looked up only here: it needs NumPy, restoring text doesn't
+        # Faults of columns are examined only here: this needs NumPy, restoring text doesn't.
         from icecore.tables.text.overwrite_check import columns
 
         columns(repo, path, table, source["rows"][1])
@@ -248,7 +250,7 @@ def _by_format(
         from icecore.tables.text import restore_binary
         from icecore.tables.text.overwrite_check import columns
 
-        columns(repo, path, table, source["rows"][1])  # records print any numbers
+        columns(repo, path, table, source["rows"][1])  # binary formats print any numbers, so check here
         kept = escapes(repo, path, source) if stored is None else stored
         yield from restore_binary.printed(repo, path, table, source, fmt, kept)
         return
@@ -262,15 +264,15 @@ def _by_format(
 
 
 def packed(repo: Repo, path: str) -> dict[str, Any]:
-    """What is kept of a table that was packed from text.
+    """Return the record of a table that was packed from text.
 
     Raises:
-        Error: ``not-found``, ``invalid`` for anything else.
+        Error: ``not-found``; ``invalid`` for anything else.
     """
     path = address.absolute(path)
     node = repo._nodes.get(path)
     if node is None:
-        repo[path]  # says which paths are near
+        repo[path]  # raises an error that suggests similar paths
     kept = node.ours.get("table", {}) if node is not None else {}
     if not isinstance(kept.get("sources"), list):
         raise errors.make("invalid", f"{path} was not packed from text", "icecore ls shows the tables")

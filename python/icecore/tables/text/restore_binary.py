@@ -1,4 +1,4 @@
-"""Packed tables of binary records, printed again."""
+"""Restore packed tables of binary records."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from icecore.tables.text.binary_records import BinaryFormat
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
-#: rows that are read at once
+#: number of rows that are read at once
 _WINDOW = 1 << 16
 
 
 def printed(
     repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], fmt: dict[str, Any], stored: bytes
 ) -> Iterator[list[bytes]]:
-    """A source's records, block by block; ``stored`` are its escapes, which hold the residues.
+    """Yield a source's records block by block; ``stored`` are its escapes, which contain the residues.
 
     Raises:
-        Error: ``corrupt`` where columns and residue don't belong together.
+        Error: ``corrupt`` if columns and residue don't match.
     """
     window = _Window(repo, path, table, source)
     records = BinaryFormat(fmt)
@@ -37,25 +37,25 @@ def printed(
 
 
 class _Window:
-    """Rows of all columns of a source, read some chunks at a time."""
+    """Rows of all columns of a source, read several chunks at a time."""
 
     def __init__(self, repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> None:
         self._repo, self._end = repo, source["rows"][1]
         self._paths = [f"{path}/{name}" for name in table["columns"]]
         self._start = self._stop = 0
         self._data: list[np.ndarray] = []
-        #: memory that is used again: new memory costs as much as decoding into it
+        #: buffers for reuse: allocating new memory costs as much as decoding into it
         self._room: list[np.ndarray] = []
 
     def columns(self, start: int, stop: int) -> list[np.ndarray]:
-        """Rows of every column."""
+        """Return rows of every column."""
         if not self._data or start < self._start or stop > self._stop:
             self._load(start, stop)
         part = slice(start - self._start, stop - self._start)
         return [data[part] for data in self._data]
 
     def _load(self, start: int, stop: int) -> None:
-        # Up to the end of a chunk: only those are decoded twice in which a stretch of rows crosses the end.
+        # Read up to the end of a chunk, so that only chunks with a block boundary inside are decoded twice.
         until = min(-(-max(stop, start + 1) // _WINDOW) * _WINDOW, self._end)
         count = until - start
         if not self._room or len(self._room[0]) < count:

@@ -1,4 +1,4 @@
-"""The arrays of a table while blocks of rows are added: chunks are encoded as soon as they are full."""
+"""Row writer: appends rows to the arrays of a table and encodes chunks as soon as they are full."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from icecore.writing.array_writer import ArrayWriter
     from icecore.writing.writer import Writer
 
-#: bytes of stored rows that are read at once where the last shard of an array is written again
+#: bytes of stored rows that are read at once when the last shard of an array is rewritten
 _STORED = 1 << 20
 
 
 class Growing:
-    """The ends of a table's arrays, all of one length.
+    """Appends rows to a table's arrays, which all have the same length.
 
-    Shards that they didn't fill are written again, to new objects: earlier versions keep theirs.
+    Partly filled shards are rewritten to new objects; earlier versions keep the old ones.
     """
 
     def __init__(self, writer: Writer, arrays: Sequence[ArrayWriter]) -> None:
@@ -27,7 +27,7 @@ class Growing:
 
         self._arrays = arrays
         for array in arrays:
-            array._check()  # which may give it other codecs
+            array._check()  # may replace its codecs
         starts = [array.shape[0] // array.unit[0] * array.unit[0] for array in arrays]
         self._native = _icecore.TableRows(writer._native, [array.path for array in arrays], starts)
         for i, (array, start) in enumerate(zip(arrays, starts, strict=True)):
@@ -35,20 +35,20 @@ class Growing:
         self._native.sums()
 
     def _again(self, writer: Writer, i: int, array: ArrayWriter, start: int) -> None:
-        """Take the stored rows of an array from its last boundary between shards on."""
+        """Read the stored rows of an array after its last shard boundary, and add them again."""
         step = max(_STORED // max(array.dtype.itemsize, 1), 1)
         for first in range(start, array.shape[0], step):
             rows = slice(first, min(first + step, array.shape[0]))
             self.elements(i, writer._pending().array(array.path).read((rows,)))
 
     def append(self, columns: _icecore.Columns | list[np.ndarray]) -> list[int]:
-        """Add a block of rows, as the parser of text gives them, or those of binary records.
+        """Add a block of rows: parsed columns, or the arrays of binary records.
 
         Returns:
-            The numbers of the columns of integers that mark missing values with a number.
+            Indexes of the integer columns that mark missing values with a number.
 
         Raises:
-            Error: what encoding and storing the blocks before may bring.
+            Error: errors of encoding and storing the earlier blocks.
         """
         if isinstance(columns, list):
             for i, values in enumerate(columns):
@@ -62,11 +62,11 @@ class Growing:
         self._native.append_elements(i, self._arrays[i].path, values)
 
     def sums(self) -> list[int]:
-        """The CRC-32C of each column's elements, of the rows that were added since this was asked before."""
+        """Return the CRC-32C of each column's elements that were added since the last call."""
         return self._native.sums()
 
     def finish(self, rows: int) -> None:
-        """Write what still waits: the arrays have so many rows now."""
+        """Write the remaining rows; the arrays now have ``rows`` rows."""
         for array in self._arrays:
             array.reach((rows,))
         self._native.finish()

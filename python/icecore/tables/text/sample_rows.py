@@ -1,13 +1,13 @@
-"""Which rows of a block say what the others are like."""
+"""Sample rows of a block that represent all rows."""
 
 from __future__ import annotations
 
-#: rows that the styles of the columns are taken from, and where in the block they lie
+#: number of runs of neighbouring sample rows, and rows per run
 RUNS, ROWS = 8, 250
 
 
 def spread(count: int, step: int) -> list[int]:
-    """Offsets of rows: runs of neighbours, spread over all."""
+    """Return the offsets of sample rows: runs of neighbouring rows, spread over the block."""
     if count <= RUNS * ROWS:
         return [i * step for i in range(count)]
     starts = [(count - ROWS) * run // (RUNS - 1) for run in range(RUNS)]

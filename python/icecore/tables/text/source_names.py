@@ -1,4 +1,4 @@
-"""Unique names of the files of a table, and where each is written."""
+"""Unique names of the source files of a table, and their output paths."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def distinct(files: Sequence[TableFile], taken: Iterable[str] = ()) -> list[str]:
-    """Names for the files of a table: their own, and as many folders above as tell them apart.
+    """Return unique names for the files of a table: their own, with as many parent directories as necessary.
 
     Args:
-        files: in order.
-        taken: names that the table's files have already.
+        files: files in order.
+        taken: names that the table's earlier files have.
     """
     known, above = set(taken), [_above(file) for file in files]
     depths = [0] * len(files)
@@ -30,20 +30,20 @@ def distinct(files: Sequence[TableFile], taken: Iterable[str] = ()) -> list[str]
         for i in further:
             depths[i] += 1
             names[i] = "/".join([*above[i][-depths[i] :], files[i].name])
-    # What has even its folders in common: two tables of one file, or x.csv and x.csv.gz.
+    # Some files share even their directories: two tables of one file, or x.csv and x.csv.gz.
     for i in twice:
         names[i] = files[i].name
     return _numbered(names, known)
 
 
 def may_be(file: TableFile, name: str) -> bool:
-    """Whether a source of this name may have been read from where ``file`` lies."""
+    """Return whether a source of this name may have been read from the path of ``file``."""
     return f"/{'/'.join([*_above(file), file.name])}".endswith(f"/{name}")
 
 
 def places(names: Sequence[str]) -> list[str]:
-    """Where sources are written below a folder: under their base names, under whole names where others have
-    the same one; never outside of the folder, and no two in one place.
+    """Return the output paths of sources in a directory: base names, or whole names if a base name is a
+    duplicate. Paths are unique and never outside the directory.
     """
     parts = [[part for part in name.split("/") if part.strip(".")] or ["source"] for name in names]
     count = Counter(part[-1] for part in parts)
@@ -51,14 +51,16 @@ def places(names: Sequence[str]) -> list[str]:
 
 
 def _above(file: TableFile) -> list[str]:
-    """The folders above a file, outermost first; of an archive's member the archive is one."""
+    """Return the directories above a file, outermost first; an archive counts as the directory of its
+    members.
+    """
     suffix = f":{file.name}"
     place = file.place.removesuffix(suffix) if file.place.endswith(suffix) else os.path.dirname(file.place)
     return [part for part in os.path.abspath(place).split(os.sep) if part]
 
 
 def _numbered(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
-    """The names, those that come again with a number."""
+    """Return the names, with a number added to duplicates."""
     used, reserved = set(taken), set(names)
     result = []
     for name in names:

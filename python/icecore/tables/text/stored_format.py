@@ -1,7 +1,7 @@
-"""Columns and print formats as a table's attributes state them: what is said already is left out.
+"""Columns and print formats in a table's attributes, without redundant entries.
 
-Formats mostly say of a column what its array says, and for a small table the text of that would be a good
-part of what is stored.
+Most entries of a print format repeat those of the column's array. In a small table they would make up a good
+part of the stored bytes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from icecore import errors
 Column = dict[str, Any]
 _STATED = ("style", "scale", "size")
 _DEFAULTS: Column = {"scale": 0, "size": 0}
-#: a column without any value so far, which may become one of any kind
+#: marks a column without values so far; its type may still become any other
 _BLANK = "blank"
 
 
 def arrays(columns: list[Column]) -> list[Column]:
-    """What is kept of each column, beside its name."""
+    """Return the stored entries of each column, except its name."""
     return [
         {
             key: column[key]
@@ -30,10 +30,10 @@ def arrays(columns: list[Column]) -> list[Column]:
 
 
 def columns(table: dict[str, Any]) -> list[Column]:
-    """The columns again.
+    """Return the columns with all entries.
 
     Raises:
-        Error: ``corrupt``.
+        Error: ``corrupt`` if the attributes are inconsistent.
     """
     names, kept = table.get("columns"), table.get("arrays")
     if not isinstance(names, list) or not isinstance(kept, list) or len(names) != len(kept):
@@ -42,7 +42,7 @@ def columns(table: dict[str, Any]) -> list[Column]:
 
 
 def shorter(formats: list[dict[str, Any]], columns: list[Column]) -> list[dict[str, Any]]:
-    """Formats without what is the same in the table's columns."""
+    """Return formats without the entries that equal those of the table's columns."""
     stated = [{key: column[key] for key in ("name", *_STATED)} for column in columns]
     return [
         {
@@ -57,7 +57,7 @@ def shorter(formats: list[dict[str, Any]], columns: list[Column]) -> list[dict[s
 
 
 def formats(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """The formats again."""
+    """Return the formats with all entries."""
     kept = table.get("text", {}).get("formats", [])
     if not kept:
         return []

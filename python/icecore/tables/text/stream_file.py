@@ -28,53 +28,27 @@ def stream_file(attempt: Attempt, number: int, file: TableFile) -> None:
         "escapes": [attempt.at, attempt.at],
     }
     attempt.proofs.append(verify.Proof())
-    assert file.spec is not None
-    rest, head, limit = _NOTHING, file.spec.offset, None
     state = FileState(file, source)
+    feed = _Feed(attempt, state, number, file)
     blocks = iter(stream)
     block = next(blocks, None)
-    while block is not None or len(rest):
+    while block is not None or len(feed.rest):
         following = next(blocks, None) if block is not None else None
-        rest = _joined(rest, block)
-        last = following is None
-        if head:
-            if len(rest) < head and not last:
-                block = following
-                continue
-            attempt.keep(_raw(rest[:head]))
-            state.numbers.skip(rest[:head])
-            rest, head = rest[head:], 0
-        if state.format is None and len(rest):
-            survey(attempt, number, rest)
-            begin_format(attempt, state, rest, last, attempt.files[number + 1 :])
-            limit = state.limit
-        elif block is not None:
-            survey(attempt, number, block)
-        most, tries = state.most, 0
-        while len(rest):
-            whole = len(rest) if limit is None else min(limit, len(rest))
-            part = rest[: min(whole, most)]
-            ends = len(part) == whole and (last or limit == whole)
-            used = parse_block(attempt, state, part, ends)
-            rest = rest[used:]
-            if limit is not None:
-                limit -= used
-                if not limit and len(rest):
-                    state.follows(rest)
-                    attempt.keep(_raw(rest))  # what follows the table
-                    rest = _NOTHING
-            if len(part) == whole and (not last or used == 0):
-                break
-            # Not even one row: some more lines, and no more, since each row is as long as a part was for.
-            most, tries = _further(rest, most, tries) if used == 0 else (state.most, 0)
+        feed.add(block, following is None)
         attempt.report(attempt.job.path, 0 if block is None else len(block))
         block = following
     if state.spec is not None:
         check_length(state.spec, file.place, stream.size)
+    _describe(attempt, state, stream, source)
+    attempt.sources.append(source)
+
+
+def _describe(attempt: Attempt, state: FileState, stream: TextStream, source: dict[str, Any]) -> None:
+    """Complete the description of a file with the results at its end."""
     source["rows"][1], source["escapes"][1] = attempt.rows, attempt.at
     if words := state.of_words():
         for column in words:
-            attempt.columns.become(column, None, file.place)
+            attempt.columns.become(column, None, state.file.place)
         raise Again
     if attempt.growing is not None:
         attempt.proofs[-1].columns = attempt.growing.sums()
@@ -83,20 +57,78 @@ def stream_file(attempt: Attempt, number: int, file: TableFile) -> None:
     source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
     if notes := [*file_notes.kept(state), *file_notes.doubtful(state)]:
         source["notes"] = notes
-        attempt.done.notes += [(file.name, note) for note in notes]
-    attempt.sources.append(source)
+        attempt.done.notes += [(state.file.name, note) for note in notes]
+
+
+class _Feed:
+    """Text of a file between reading and parsing: header, rows of the table, and the text after it."""
+
+    def __init__(self, attempt: Attempt, state: FileState, number: int, file: TableFile) -> None:
+        assert file.spec is not None
+        self.attempt, self.state, self.number = attempt, state, number
+        self.rest, self.header = _NOTHING, file.spec.offset
+        #: bytes of the table still to come, if its length is known
+        self.left: int | None = None
+
+    def add(self, block: np.ndarray | None, last: bool) -> None:
+        """Parse all complete rows after adding a block; with the last block, parse everything."""
+        self.rest = _joined(self.rest, block)
+        if self.header:
+            if len(self.rest) < self.header and not last:
+                return
+            self._keep_header()
+        if self.state.format is None and len(self.rest):
+            survey(self.attempt, self.number, self.rest)
+            later = self.attempt.files[self.number + 1 :]
+            begin_format(self.attempt, self.state, self.rest, last, later)
+            self.left = self.state.limit
+        elif block is not None:
+            survey(self.attempt, self.number, block)
+        self._parse(last)
+
+    def _keep_header(self) -> None:
+        header, self.rest = self.rest[: self.header], self.rest[self.header :]
+        self.attempt.keep(_raw(header))
+        self.state.numbers.skip(header)
+        self.header = 0
+
+    def _parse(self, last: bool) -> None:
+        most, tries = self.state.most, 0
+        while len(self.rest):
+            whole = len(self.rest) if self.left is None else min(self.left, len(self.rest))
+            part = self.rest[: min(whole, most)]
+            ends = len(part) == whole and (last or self.left == whole)
+            used = parse_block(self.attempt, self.state, part, ends)
+            self._drop(used)
+            if len(part) == whole and (not last or used == 0):
+                return
+            # The part was shorter than a row. Add few lines, because a failed parse of a longer part costs
+            # more.
+            most, tries = _further(self.rest, most, tries) if used == 0 else (self.state.most, 0)
+
+    def _drop(self, used: int) -> None:
+        """Drop parsed bytes; at the end of the table, keep the text that follows it."""
+        self.rest = self.rest[used:]
+        if self.left is None:
+            return
+        self.left -= used
+        if not self.left and len(self.rest):
+            self.state.follows(self.rest)
+            self.attempt.keep(_raw(self.rest))
+            self.rest = _NOTHING
 
 
 def _joined(rest: np.ndarray, block: np.ndarray | None) -> np.ndarray:
-    """What is left of the blocks before, and a block behind it: most often there is only one of them."""
+    """Append a block to the unparsed text, without a copy if one of them is empty."""
     if block is None or not len(block):
         return rest
     return np.concatenate((rest, block)) if len(rest) else block
 
 
 def _further(text: np.ndarray, most: int, tries: int) -> tuple[int, int]:
-    """Where a part may end that is longer than ``most``: behind a line, further off each time; and how often
-    it was tried behind one.
+    """Return the end of a longer part, and the number of tries that ended at a line.
+
+    It ends after one more line, then two, four, …, or at twice the length if there is no line end.
     """
     ends = np.flatnonzero(text[most : 2 * most] == ord("\n"))
     if not len(ends):

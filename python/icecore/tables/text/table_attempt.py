@@ -1,4 +1,4 @@
-"""State of a text table that is packed, from attempt to attempt."""
+"""State of a text table while it is packed, over all attempts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class Again(Exception):
-    """A column needs another data type than the one that was begun with, or a file another layout."""
+    """A column needs another data type than at first, or a file another layout: the table must restart."""
 
 
 class Attempt:
-    """A table on its way into a writer; ``files`` and ``columns`` remember what earlier attempts found."""
+    """A table while it is packed; ``files`` and ``columns`` keep the findings of earlier attempts."""
 
     def __init__(
         self,
@@ -37,20 +37,20 @@ class Attempt:
     ) -> None:
         self.writer, self.job, self.options = writer, job, options
         self.report = progress or (lambda path, nbytes: None)
-        #: whether the text of the table that is extended must be parsed again
+        #: whether the text of the extended table must be parsed again
         self.reparsed = False
-        #: of the group, and what icecore keeps with them
+        #: attributes of the group, and icecore's own attributes of it
         self.attrs: dict[str, Any] = {}
         self.ours: dict[str, Any] = {}
         self.stored = self._stored_table() if job.append else None
-        #: what the arrays hold, widened from attempt to attempt
+        #: types of the arrays, widened from attempt to attempt
         self.columns = Held(job.path, self.stored)
-        #: with the layouts that hold all of their lines
+        #: files with layouts that hold all of their lines
         self.files = list(job.files)
         self.reset()
 
     def reset(self) -> None:
-        """Hold nothing of the table."""
+        """Reset the state that does not outlive an attempt."""
         self.done = Done(self.job.path)
         self.arrays: list[ArrayWriter] = []
         self.growing: Growing | None = None
@@ -66,7 +66,7 @@ class Attempt:
         self.extending: Extending | None = None
 
     def _stored_table(self) -> Stored:
-        """The table that is extended."""
+        """Return the table that is extended."""
         base, path = self.writer.base(), self.job.path
         self.attrs, self.ours = base._nodes[path].attrs, base._nodes[path].ours
         kept = self.ours.get("table", {})
@@ -86,7 +86,7 @@ class Attempt:
             self.writer.delete(self.job.path)
 
     def keep(self, escapes: bytes) -> None:
-        """Add the escapes of a stretch of rows."""
+        """Add the escapes of a block of rows."""
         if not self.options.keep:
             return
         if self.escapes is None:

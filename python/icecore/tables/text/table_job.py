@@ -1,4 +1,4 @@
-"""A table to pack: its files, how it is packed, what became of it."""
+"""Table to pack: its files, options and results."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables are packed.
+    """Options for packing tables.
 
     Attributes:
-        keep: whether what is needed to print the text again is kept, and checked.
-        trust: ``data`` where the record lengths of the data count, not those of labels.
-        portable: use only codecs that other Zarr readers have.
-        smallest: the least bytes, whatever time they take.
+        keep: store everything needed to reproduce the text, and verify it.
+        trust: ``data`` if the record lengths of the data override those of labels.
+        portable: use only codecs that other Zarr readers support.
+        smallest: use the fewest bytes, whatever time that takes.
     """
 
     keep: bool = True
@@ -30,7 +30,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class TableJob:
-    """A table to make or to extend: its path and its files in order."""
+    """A table to create or to extend: its path and its files in order."""
 
     path: str
     files: list[TableFile]
@@ -40,9 +40,17 @@ class TableJob:
 
 @dataclass
 class Done:
-    """Outcome of a table: rows and bytes of text that were added, its columns' paths, its rows now, what
-    a reader should know, which of its columns were written anew to hold more, and by path the summaries of
-    columns that were made on the way.
+    """Result of packing a table.
+
+    Attributes:
+        path: path of the table.
+        rows: number of rows that were added.
+        text: bytes of text that were added.
+        columns: paths of the column arrays.
+        total: number of rows of the table now.
+        notes: pairs (file name, note for the user).
+        rewritten: notes about columns that were rewritten with a wider type.
+        summaries: column path → summary that was computed while packing.
     """
 
     path: str

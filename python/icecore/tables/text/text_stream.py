@@ -1,4 +1,4 @@
-"""A table's bytes, read and hashed some blocks ahead of whoever takes them."""
+"""Text stream: reads and hashes the blocks of a table file in a thread, a few blocks ahead of the parser."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from icecore.sources.files.archives import FAULTS
 from icecore.sources.mapping.table_file import TableFile
 from icecore.sources.tables.preamble import COMMENTS
 
-#: bytes of text in a block: what is made of it is gone again before the nearer caches and the allocator's
-#: own memory are full
+#: size of a block of text in bytes: small enough that parsed data is freed before caches and the
+#: allocator's own memory are full
 BLOCK = 4 << 20
-#: the longest beginning of a row that is moved from the end of a block to the front of the next one
+#: longest beginning of a row, in bytes, that is moved from the end of a block to the front of the next one
 _FRONT = 1 << 16
 
 
 class TextStream:
-    """Iterates over a file's blocks (u1), which end behind a line end where one is near; ``size`` and
-    ``sha256`` are those of all its bytes once it is exhausted.
+    """Iterator over a file's blocks (u1). A block ends at a line end if one is near. After the last block,
+    ``size`` and ``sha256`` are those of all bytes.
 
     Args:
-        place: for messages.
+        place: name of the file for messages.
         open: opens the file.
         hashed: whether to compute ``sha256``.
-        block: bytes of a block.
+        block: size of a block in bytes.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class TextStream:
 
     @property
     def sha256(self) -> str:
-        """Of what was read."""
+        """SHA-256 of the bytes read so far, in hexadecimal."""
         return self._digest.hexdigest() if self._digest is not None else ""
 
     def __iter__(self) -> Generator[np.ndarray]:
@@ -55,7 +55,7 @@ class TextStream:
         try:
             while not ended:
                 item = self._queue.get()
-                ended = not isinstance(item, np.ndarray)  # the last that comes
+                ended = not isinstance(item, np.ndarray)  # end marker or exception
                 if isinstance(item, BaseException):
                     raise item
                 if item is not None:
@@ -95,7 +95,9 @@ class TextStream:
             self._queue.put(error)
 
     def _read(self, file: IO[bytes], begun: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The next bytes behind those of a row that was ``begun``, all of them together and the new ones."""
+        """Read the next block after the bytes of a ``begun`` row; return all bytes together, and the new
+        ones.
+        """
         from icecore import _icecore
 
         # The memory of released blocks is reused.
@@ -109,13 +111,13 @@ class TextStream:
 
 
 def _line_end(text: np.ndarray) -> int:
-    """Where the last line ends, or all bytes where that is not near."""
+    """Return the offset after the last line end, or the length if no line end is near."""
     near = text[-_FRONT:].tobytes()
     return len(text) - len(near) + near.rfind(b"\n") + 1 if b"\n" in near else len(text)
 
 
 def beginning(file: TableFile) -> np.ndarray:
-    """The first rows of a file."""
+    """Return the first rows of a file."""
     assert file.spec is not None
     with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
         text = next(blocks, np.empty(0, "u1"))
@@ -125,7 +127,7 @@ def beginning(file: TableFile) -> np.ndarray:
 
 
 def has_comments(file: TableFile) -> bool:
-    """Whether lines near the beginning of a file are comments."""
+    """Return whether lines near the beginning of a file are comments."""
     with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
         lines = next(blocks, np.empty(0, "u1")).tobytes().split(b"\n")
     return any(line.startswith(COMMENTS) for line in lines)

@@ -1,4 +1,4 @@
-"""Stored values of a column as an array of a wider type holds them."""
+"""Conversion of a column's stored values to a wider type."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from icecore.sources.tables.encoding import decoded, foreign
 from icecore.tables.text.column_types import dtype
 
 Column = dict[str, Any]
-#: whole numbers below it are exact as doubles
+#: integers below this value are exact as doubles
 _EXACT = 2.0**53
-#: of whole numbers that int64 does not hold
+#: dtype for integers beyond int64
 _UNSIGNED = np.dtype("u8")
 
 
 def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | None:
-    """The values in the type of ``new``; missing values stay missing.
+    """Convert values to the type of ``new``; missing values stay missing.
 
-    None where one of them is beyond the new type or, with ``printed``, would not be printed again from it.
+    Return None if a value is out of range of the new type or, with ``printed``, would be printed differently.
     """
     kind = dtype(new)
     empty = missing(values)
@@ -31,14 +31,14 @@ def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | No
     elif values.dtype.kind in "mM":
         try:
             result = values.astype(kind)
-        except OverflowError:  # which some versions of NumPy let pass
+        except OverflowError:  # some versions of NumPy do not raise it
             return None
         if (result.astype(values.dtype)[~empty] != values[~empty]).any():
             return None
     elif values.dtype.kind == "S" and kind.kind == "O":
         texts = values.tolist()
         if printed and any(foreign(text) for text in texts):
-            return None  # what a string of other characters was printed as
+            return None  # the original bytes can't be reproduced from a decoded string
         result = np.array([decoded(text) for text in texts], "O")
     else:
         if kind == _UNSIGNED and (values[~empty] < 0).any():
@@ -54,7 +54,7 @@ def converted(values: np.ndarray, new: Column, printed: bool) -> np.ndarray | No
 
 
 def _places(new: Column, kind: str, printed: bool) -> int | None:
-    """The decimals with which all numbers must be exact; None where they need not."""
+    """Return the number of decimals to which all numbers must be exact; None for no requirement."""
     if "number" in new["style"]:
         return int(new["scale"])
     return 1 if kind in "iu" and printed else None
@@ -73,7 +73,7 @@ def missing(values: np.ndarray) -> np.ndarray:
 
 
 def blank(kind: np.dtype[Any]) -> Any:
-    """The value for a cell without a value."""
+    """Return the value that represents a missing value."""
     if kind.kind == "i":
         return np.iinfo(kind).min
     if kind == _UNSIGNED:

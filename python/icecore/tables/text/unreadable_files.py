@@ -1,4 +1,4 @@
-"""Which of the files that are joined into a table can't be read to their ends."""
+"""Detection of files of a table that can't be read to the end."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from icecore.tables.text.text_stream import TextStream
 
 
 def damaged(files: Sequence[TableFile], error: errors.Error, every: bool) -> DamagedSource | None:
-    """The file that ``error`` reports as damaged, with the other damaged ones behind it where
-    ``every`` one is wanted; None where it tells something else.
+    """Return the file that ``error`` reports as damaged; None if the error reports something else.
+
+    With ``every``, later damaged files are included.
     """
     places = [file.place for file in files]
     first = next((i for i, place in enumerate(places) if error.message.startswith(f"{place}: ")), None)

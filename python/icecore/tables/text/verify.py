@@ -1,8 +1,8 @@
-"""Proof, before a commit, that what is stored of a text table prints its text again.
+"""Verification before a commit that a stored text table reproduces its text.
 
-Each block of text is printed again from its columns as soon as it was parsed, and compared, while both are
-near. What is left to prove is that columns and escapes come back from the repository as they went in, which
-their checksums tell. Binary records are printed again as a whole.
+Each block is printed from its columns right after parsing and compared, while both are in the cache. What
+remains is to verify by checksums that the repository returns the same columns and escapes. Binary records are
+printed as a whole.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 class Proof:
-    """What went in of one source: its print format, and the CRC-32C of each column and of the escapes."""
+    """Record of a source's input: its print format, and the CRC-32C of each column and of the escapes."""
 
     def __init__(self) -> None:
         self.format: dict[str, Any] | None = None
-        #: of the elements of each column, none of them where there were no rows
+        #: CRC-32C of the elements of each column; empty if there were no rows
         self.columns: list[int] = []
         self._escapes = 0
 
     @property
     def printed(self) -> bool:
-        """Whether every block was printed again while it was parsed, and compared."""
+        """Whether every block was printed and compared while it was parsed."""
         return self.format is None or "binary" not in self.format["layout"]
 
     def add_escapes(self, stored: bytes) -> None:
-        """Take the escapes of some rows."""
+        """Add the escapes of some rows."""
         self._escapes = _checksum(stored, self._escapes)
 
     def agrees(self, fmt: dict[str, Any] | None, columns: list[int], escapes: bytes) -> bool:
-        """Whether this went in: a print format, columns of these checksums, escapes."""
+        """Return whether a print format, columns with these checksums, and escapes equal the input."""
         mine = self.columns or [0] * len(columns)
         return (_text(self.format), mine, self._escapes) == (_text(fmt), columns, _checksum(escapes, 0))
 
@@ -61,20 +61,20 @@ def _checksum(part: bytes, before: int) -> int:
 def check(
     repo: Repo, path: str, first: int, proofs: Sequence[Proof], before: Sequence[Array | None] = ()
 ) -> dict[str, Zones]:
-    """Read the sources from number ``first`` on back.
+    """Read back the sources from number ``first`` on, and compare them with their input.
 
     Args:
-        repo: with what is to be committed.
-        path: the table.
-        first: the number of the first source that was added.
-        proofs: of each.
-        before: by column its array in the version that was extended, None where it was written anew.
+        repo: view of the repository with the uncommitted changes.
+        path: path of the table.
+        first: index of the first source that was added.
+        proofs: record of each source's input.
+        before: each column's array in the version that was extended; None if it was rewritten.
 
     Returns:
-        By path the summaries of the columns that were read for it.
+        Summaries of the columns that were read, by path.
 
     Raises:
-        Error: ``internal`` where one is not what was packed.
+        Error: ``internal`` if a source differs from its input.
     """
     table = restore.packed(repo, path)
     sources = table["sources"][first:]
@@ -98,16 +98,16 @@ def check(
 
 
 def reprint(repo: Repo, path: str, sources: Iterable[int], stored: Repo) -> None:
-    """Print sources again whose columns were written anew, and compare their hashes.
+    """Print sources whose columns were rewritten, and compare their hashes.
 
     Args:
-        repo: with what is to be committed.
-        path: the table.
-        sources: the numbers of those that are printed.
-        stored: the version whose columns were written anew.
+        repo: view of the repository with the uncommitted changes.
+        path: path of the table.
+        sources: indexes of the sources to print.
+        stored: version before the columns were rewritten.
 
     Raises:
-        Error: ``mismatch`` where one was not what was packed once before; ``internal`` where it no longer is.
+        Error: ``mismatch`` if a source did not match even before; ``internal`` if it matches no longer.
     """
     table = repo._nodes[path].ours["table"]
     for i in sources:
@@ -128,7 +128,7 @@ def _print(repo: Repo, path: str, table: dict[str, Any], source: int) -> None:
 
 def _unlike(name: str, error: errors.Error) -> errors.Error:
     if error.kind in ("memory", "io", "network", "permission"):
-        return error  # it could not be looked at, which says nothing about it
+        return error  # a failed read is not a difference
     return errors.make(
         "internal",
         f"{name} could not be printed again as it was: {error.message}",

@@ -1,7 +1,7 @@
-"""The rows that a table has already, for those of its columns whose arrays must hold more from now on.
+"""Stored rows of a table, converted for columns that need a wider type.
 
-Numbers, texts and times are taken from the old arrays. Where the new ones hold what those don't say (text
-that was a number, numbers that a double mixes up), the text of each source is printed and parsed again.
+Numbers, texts and times are converted from the old arrays. If the values are not enough (text that was a
+number, numbers that are equal as doubles), the text of each source is restored and parsed again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WINDOW = 16 << 20
 
 
 class Beyond(Exception):
-    """A stored value does not fit: the column (by its number) must hold ``wider``, text where that is None.
+    """A stored value does not fit: the column (by index) must become ``wider``, or text if that is None.
 
-    Where it is ``wider`` already the value fits, but does not say how it was printed.
+    If it is ``wider`` already, the value fits, but its text can't be reproduced from it.
     """
 
     def __init__(self, column: int, wider: Column | None) -> None:
@@ -47,7 +47,7 @@ class Lost(Exception):
 
 @dataclass
 class Rows:
-    """Some rows of a source: by number the values of columns, and their escapes."""
+    """Some rows of a source: column index → values, and their escapes."""
 
     source: int
     values: dict[int, np.ndarray]
@@ -55,12 +55,12 @@ class Rows:
 
 
 class Stored:
-    """A table as it is in the version that is extended."""
+    """A table in the version that is extended."""
 
     def __init__(self, repo: Repo, path: str, kept: dict[str, Any]) -> None:
         """
         Raises:
-            Error: ``mismatch`` where the columns are no longer those of a table.
+            Error: ``mismatch`` if the columns no longer form a table.
         """
         self.repo, self.path, self.kept = repo, path, kept
         self.columns = stored_format.columns(kept)
@@ -76,39 +76,39 @@ class Stored:
 
     @property
     def has_text(self) -> bool:
-        """Whether the text of every source can be printed again."""
+        """Whether the text of every source can be reproduced."""
         return "text" in self.kept and all("sha256" in source for source in self.sources)
 
     @property
     def short(self) -> list[int]:
-        """The numbers of the columns that were packed as one chunk each, which is none to grow by."""
+        """Indexes of the columns that are stored as a single chunk without shards and so can't grow."""
         nodes = (self.repo._nodes[f"{self.path}/{name}"] for name in self.names)
         return [i for i, node in enumerate(nodes) if node.grid[1] is None]
 
     @property
     def attributes(self) -> dict[str, Mapping[str, Any]]:
-        """Those of each column."""
+        """Attributes of each column, by name."""
         return {name: self.repo._array(f"{self.path}/{name}").attrs for name in self.names}
 
     def changed(self, columns: list[Column]) -> list[int]:
-        """The numbers of those that need another array."""
+        """Return the indexes of the columns that need another array."""
         both = zip(self.columns, columns, strict=True)
         return [i for i, (old, new) in enumerate(both) if not array_kinds.same_array(old, new)]
 
     def by_text(self, columns: list[Column], changed: list[int]) -> bool:
-        """Whether the text must be parsed again for the new columns."""
+        """Return whether the text must be parsed again for the new columns."""
         return self.has_text and not all(array_kinds.by_value(self.columns[i], columns[i]) for i in changed)
 
     def formats(self, columns: list[Column], changed: list[int]) -> list[dict[str, Any]]:
-        """The print formats, with values of these columns."""
+        """Return the print formats, adapted to these columns."""
         return [self.refitted(fmt, columns, changed) for fmt in self._formats]
 
     def format(self, source: int) -> dict[str, Any]:
-        """The print format of a source."""
+        """Return the print format of a source."""
         return self._formats[self.sources[source].get("format", 0)]
 
     def refitted(self, fmt: dict[str, Any], columns: list[Column], changed: list[int]) -> dict[str, Any]:
-        """A print format, with values of these columns."""
+        """Return a print format adapted to these columns."""
         fitted = list(fmt["columns"])
         for i in changed:
             is_blank = "blank" in self.columns[i] and not array_kinds.by_value(self.columns[i], columns[i])
@@ -119,10 +119,10 @@ class Stored:
         return {**fmt, "columns": fitted}
 
     def values(self, column: int, new: Column) -> Iterator[np.ndarray]:
-        """All rows of a column, in parts, as ``new`` holds them.
+        """Yield all rows of a column in parts, converted to the type of ``new``.
 
         Raises:
-            Beyond: where a value doesn't fit.
+            Beyond: if a value doesn't fit.
         """
         array = self.repo._array(f"{self.path}/{self.names[column]}")
         width = max(column_types.dtype(new).itemsize, array.dtype.itemsize)
@@ -132,7 +132,7 @@ class Stored:
             yield self._converted(column, array[start : min(start + step, self.rows)], new)
 
     def _converted(self, i: int, old: np.ndarray, new: Column) -> np.ndarray:
-        if not array_kinds.by_value(self.columns[i], new):  # there never was a value
+        if not array_kinds.by_value(self.columns[i], new):  # the column has had no value so far
             kind = column_types.dtype(new)
             return np.full(old.shape, blank(kind), kind)
         made = converted(old, new, self.has_text)
@@ -144,16 +144,16 @@ class Stored:
         return made
 
     def texts(self, columns: list[Column], changed: list[int], fresh: list[int]) -> Texts:
-        """All rows of the ``fresh`` columns, parsed again from the restored text."""
+        """Return all rows of the ``fresh`` columns, parsed again from the restored text."""
         return Texts(self, columns, changed, fresh)
 
 
 class Texts:
-    """The sources of a table, printed and parsed again.
+    """Sources of a table, restored as text and parsed again.
 
     Attributes:
-        columns: by number those that change, widened as the sources' own cells ask for.
-        formats: of each source.
+        columns: descriptions of the columns; the changed ones are widened as the sources' cells require.
+        formats: print format of each source.
     """
 
     def __init__(self, stored: Stored, columns: list[Column], changed: list[int], fresh: list[int]) -> None:
@@ -169,10 +169,10 @@ class Texts:
         self.formats = [stored.refitted(fmt, self.columns, changed) for fmt in own]
 
     def rows(self) -> Iterator[Rows]:
-        """All of them, source by source.
+        """Yield all rows, source by source.
 
         Raises:
-            Lost: where an array can't hold all cells.
+            Lost: if an array can't hold all cells.
         """
         for i, source in enumerate(self._stored.sources):
             native = print_format.native(self.formats[i])
@@ -196,7 +196,9 @@ class Texts:
         return restore.stretches(self._stored.repo, self._stored.path, self._stored.kept, i)
 
     def _own(self, i: int, fmt: dict[str, Any], columns: list[Column]) -> dict[str, Any]:
-        """A source's print format; what becomes text is looked at for how its cells are written."""
+        """Return a source's print format; the styles of columns that become text are inferred from its
+        cells.
+        """
         stored = self._stored
         words = {n for n in self._changed if "words" in columns[n]["style"]} - {
             n for n, column in enumerate(fmt["columns"]) if "words" in column["style"]
@@ -211,7 +213,7 @@ class Texts:
 
 
 def _spec(fmt: dict[str, Any]) -> TableSpec:
-    """What a print format says of its rows."""
+    """Return the table layout that a print format implies."""
     names = [column["name"] for column in fmt["columns"]]
     if "fixed" in fmt["layout"]:
         how = fmt["layout"]["fixed"]

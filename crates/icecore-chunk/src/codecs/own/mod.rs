@@ -1,5 +1,6 @@
 //! Codecs that icecore defines: `icecore.byteplanes`, `icecore.choice`, `icecore.decimal`, `icecore.fpc`, `icecore.gwf_vect`,
-//! `icecore.offset`, `icecore.pages`, `icecore.predict`, `icecore.root_basket`, `icecore.root_page`.
+//! `icecore.offset`, `icecore.pages`, `icecore.predict`, `icecore.root_basket`, `icecore.root_page`,
+//! `icecore.text_part`.
 
 pub(super) mod byteplanes;
 mod byteplanes_escape;
@@ -18,3 +19,4 @@ mod pages_table;
 pub(super) mod predict;
 pub(super) mod root_basket;
 pub(super) mod root_page;
+pub(super) mod text_part;

@@ -1,0 +1,111 @@
+"""``icecore view``: open the page on a repository or a file."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import signal
+import sys
+import threading
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
+from icecore.repository import address
+
+
+def view(
+    repo: Annotated[
+        str, typer.Argument(metavar="REPO|FILE", help="A repository, REPO@REF for a version, or a file.")
+    ],
+    path: Annotated[str, typer.Argument(metavar="[PATH]", help="The array or group to show first.")] = "/",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="The port; 0 selects a free port.")
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the browser; otherwise only print the URL.")
+    ] = True,
+    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+    storage: StorageOption = None,
+    allow_links: AllowLinks = None,
+) -> None:
+    """Show a repository or a file in the browser until Ctrl-C.
+
+    The service listens on this machine alone. Its URL is printed to stdout.
+    """
+    from icecore import _icecore
+    from icecore.cli.serve import delegate
+
+    place, version = address.split_ref(repo)
+    name = _name(place)
+    options = _from_parent() if child else {"storage": settings(storage), "allow_links": allow_links}
+
+    def ready(host: str, bound: int) -> None:
+        url = f"http://{host}:{bound}/view/?{query(name, version, path)}"
+        typer.echo(url)
+        sys.stdout.flush()
+        if browser:
+            _open(url)
+
+    _check(place)
+    try:
+        _icecore.serve(
+            [f"{name}={place}"],
+            host="127.0.0.1",
+            port=port,
+            ready=ready,
+            delegate=delegate(None, []),
+            **options,
+        )
+    except KeyboardInterrupt:
+        print_stderr("stopped")
+
+
+def query(name: str, version: str | None, path: str) -> str:
+    """Return the part of the page's URL that says what is shown."""
+    shown = {"repo": name, "version": version or "", "path": "" if path == "/" else path}
+    return "&".join(f"{key}={quote(value, safe='/')}" for key, value in shown.items() if value)
+
+
+def _check(place: str) -> None:
+    """Refuse what isn't there before a server starts."""
+    from icecore import errors
+
+    if not address.is_url(place) and not address.local(place).exists():
+        raise errors.make("not-found", f"there is no {place}", "name a repository or a file")
+
+
+def _name(place: str) -> str:
+    found = PurePosixPath(place.rstrip("/")).name or "data"
+    return found.replace("@", "_").replace("=", "_").replace("\\", "_")
+
+
+def _open(url: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(url):
+        print_stderr("no browser was found: open the URL yourself")
+
+
+def _from_parent() -> dict[str, Any]:
+    """Read storage settings, which no process list must show, and end when the parent does."""
+    options: dict[str, Any] = json_module.loads(sys.stdin.readline())
+
+    def wait() -> None:
+        sys.stdin.read()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=wait, daemon=True).start()
+    return options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog=examples(
+            "icecore view icecore-demo/demo.icecore --help",
+        )
+    )(view)

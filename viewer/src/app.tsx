@@ -1,0 +1,34 @@
+import { Node } from './node';
+import { Repositories } from './repositories';
+import { useUrlState } from './state';
+import { Tree } from './tree';
+import { Versions } from './versions';
+
+export function App() {
+  const [state, change] = useUrlState();
+  const file = state.version ? `${state.repo}@${state.version}` : state.repo;
+  if (!state.repo) {
+    return (
+      <main className="start">
+        <h1>icecore</h1>
+        <Repositories folder={state.path} onFolder={(path) => change({ path })} onOpen={(repo) => change({ repo, path: '/' })} />
+      </main>
+    );
+  }
+  const open = (path: string) => change({ path, slice: '', view: '' });
+  return (
+    <div className="frame">
+      <header>
+        <a href="." onClick={(event) => { event.preventDefault(); change({ repo: '', version: '', path: '/', slice: '', view: '' }); }}>icecore</a>
+        <h1>{state.repo}</h1>
+        <Versions key={state.repo} repo={state.repo} version={state.version} onVersion={(version) => change({ version })} />
+      </header>
+      <nav aria-label="Contents">
+        <Tree key={file} file={file} selected={state.path} onSelect={open} />
+      </nav>
+      <main>
+        <Node key={`${file}:${state.path}`} file={file} state={state} change={change} onOpen={open} />
+      </main>
+    </div>
+  );
+}
