@@ -15,6 +15,7 @@ mod modules;
 mod plan;
 mod products;
 mod read;
+mod remote;
 mod repo;
 mod restore;
 mod root;
@@ -38,6 +39,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
     gwf::register(module)?;
+    remote::register(module)?;
     restore::register(module)?;
     products::register(module)?;
     root::register(module)?;

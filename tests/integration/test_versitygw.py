@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import h5py
 import icecore
 import numpy as np
 import pytest
@@ -20,16 +22,30 @@ DATA = np.arange(60_000.0).reshape(300, 200)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The storage options of a server's one user; its bucket is named ``moon``."""
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that the server serves: a directory a bucket."""
+    folder = tmp_path_factory.mktemp("gateway")
+    for bucket in ("moon", "out"):
+        (folder / bucket).mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's log: a request a line."""
+    return tmp_path_factory.mktemp("log") / "access.log"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, files: Path, log: Path) -> Iterator[dict[str, str]]:
+    """The storage options of a server's one user; its buckets are named ``moon`` and ``out``."""
     if not PROGRAM.exists():
         pytest.skip("versitygw is not installed: make integration-deps")
-    files = tmp_path_factory.mktemp("gateway")
-    (files / "moon").mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [str(PROGRAM), "--access", "user", "--secret", "password", "--port", f"127.0.0.1:{port}"]
+    command += ["--access-log", str(log)]
     sidecar = tmp_path_factory.mktemp("sidecar")
     process = subprocess.Popen(
         [*command, "posix", "--sidecar", str(sidecar), str(files)],
@@ -72,3 +88,110 @@ def test_a_wrong_key_is_a_permission_error(server: dict[str, str]) -> None:
     with pytest.raises(Error) as error:
         icecore.open("s3://moon/a", storage={**server, "secret_access_key": "wrong"})
     assert error.value.kind == "permission"
+
+
+def granule(folder: Path, name: str, seed: int) -> np.ndarray:
+    """Write an HDF5 file; return the values of its array ``t2m``."""
+    values = np.random.default_rng(seed).normal(size=(400, 300)).astype("f4")
+    folder.mkdir(parents=True, exist_ok=True)
+    with h5py.File(folder / name, "w") as file:
+        file.create_dataset("t2m", data=values, chunks=(40, 50), compression="gzip", shuffle=True)
+        file["c"] = np.arange(10)
+    return values
+
+
+@pytest.mark.parametrize("place", ["bucket", "local"])
+def test_objects_are_linked_where_they_are(
+    place: str, server: dict[str, str], files: Path, tmp_path: Path
+) -> None:
+    values = [granule(files / "moon" / place / "b", f"x {k}.h5", k) for k in range(3)]
+    (files / "moon" / place / "b" / "readme.txt").write_text("none of them")
+    into = str(tmp_path / "r.icecore") if place == "local" else "s3://out/linked"
+    report = icecore.link(f"s3://moon/{place}/*/x ?.h5", into, storage=server)
+    assert [(row.path, row.how) for row in report.rows if row.path.endswith("t2m")] == [
+        (f"/x {k}/t2m", "linked") for k in range(3)
+    ]
+    repo = icecore.open(into, storage=server)
+    assert repo.link_prefixes == [f"s3://moon/{place}/b/"]
+    for k, expected in enumerate(values):
+        np.testing.assert_array_equal(repo[f"/x {k}/t2m"].read(), expected)
+    stored = files / "out" if place == "bucket" else tmp_path
+    written = [path for path in stored.rglob("*") if path.is_file()]
+    assert written
+    assert not any(server["secret_access_key"].encode() in path.read_bytes() for path in written)
+    assert server["secret_access_key"].encode() not in pickle.dumps(repo)
+    assert server["secret_access_key"] not in repr(repo)
+
+
+def test_indexing_an_object_takes_few_requests(
+    server: dict[str, str], files: Path, log: Path, tmp_path: Path
+) -> None:
+    for k in range(4):
+        granule(files / "moon" / "few", f"{k}.h5", k)
+
+    def requests() -> int:
+        return sum("GetObject few/" in line for line in log.read_text().splitlines())
+
+    before = requests()
+    icecore.link("s3://moon/few/*.h5", str(tmp_path / "r.icecore"), storage=server)
+    assert 4 <= requests() - before <= 5 * 4
+
+
+def test_a_replaced_object_is_an_error(server: dict[str, str], files: Path, tmp_path: Path) -> None:
+    granule(files / "moon" / "old", "a.h5", 1)
+    repo = icecore.link("s3://moon/old/a.h5", into := str(tmp_path / "r.icecore"), storage=server)
+    assert repo.snapshot
+    granule(files / "moon" / "old", "a.h5", 2)
+    with pytest.raises(Error) as error:
+        icecore.open(into, storage=server)["/a/t2m"].read()
+    assert error.value.kind == "source-changed"
+
+
+def test_objects_are_packed(server: dict[str, str], files: Path, tmp_path: Path) -> None:
+    values = granule(files / "moon" / "packed", "a.h5", 3)
+    icecore.pack("s3://moon/packed/a.h5", into := str(tmp_path / "r.icecore"), storage=server)
+    (files / "moon" / "packed" / "a.h5").unlink()
+    np.testing.assert_array_equal(icecore.open(into)["/a/t2m"].read(), values)
+
+
+def test_spellings_and_profiles(
+    server: dict[str, str], files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    granule(files / "moon" / "names", "a.h5", 4)
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[moon]\naws_access_key_id = user\naws_secret_access_key = password\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(credentials))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    at = {"endpoint_url": server["endpoint_url"], "region_name": "us-east-1"}
+    s3fs = {"key": "user", "secret": "password", "client_kwargs": at}
+    obstore = {
+        "aws_access_key_id": "user",
+        "aws_secret_access_key": "password",
+        "aws_endpoint": server["endpoint_url"],
+        "aws_region": "us-east-1",
+    }
+    for number, storage in enumerate([s3fs, obstore, {"profile": "moon", **at}]):
+        into = f"s3://out/names{number}"
+        icecore.link("s3://moon/names/a.h5", into, storage=storage)
+        assert icecore.open(into, storage=storage)["/a/c"].read().tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("source", "changes", "kind"),
+    [
+        ("s3://moon/none.h5", {}, "source-missing"),
+        ("s3://moon/none*.h5", {}, "source-missing"),
+        ("s3://nobucket/a.h5", {}, "source-missing"),
+        ("s3://mo*n/a.h5", {}, "invalid"),
+        ("s3://moon/none.h5", {"secret_access_key": "wrong"}, "permission"),
+        ("s3://moon/none.h5", {"profile": "none"}, "not-found"),
+    ],
+)
+def test_wrong_sources(
+    source: str, changes: dict[str, str], kind: str, server: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(Error) as error:
+        icecore.link(source, str(tmp_path / "r.icecore"), storage={**server, **changes})
+    assert error.value.kind == kind
+    assert "password" not in str(error.value)
+    assert not (tmp_path / "r.icecore").exists()

@@ -13,6 +13,7 @@ from icecore import errors
 from icecore.ingest import write_references
 from icecore.ingest.link_choice import writable
 from icecore.repository.open import create
+from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 #: largest total size (bytes) of chunks that can't be linked and are copied into memory
@@ -28,7 +29,9 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
     chosen = _choose(entries)
     if not chosen:
         return [_own(entry) for entry in entries]
-    scratch = create("memory://")
+    urls = (url for i in chosen if (links := entries[i].links) is not None for url in links.urls)
+    remote = next(filter(object_stores.is_object, urls), None)
+    scratch = create("memory://", storage=None if remote is None else object_stores.options_of(remote))
     with scratch.writer("links") as writer:
         write_references.allow(writer, [entries[i] for i in chosen])
         for i in chosen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -12,9 +13,12 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
+from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
 from icecore.sources.mapping.stored_chunks import Held
 
+#: objects that are files: a name with a suffix, or a pattern
+_FILE = re.compile(r"[*?\[]|\.[A-Za-z0-9]{1,7}$")
 _TEXT = "its rows are packed, not its print format: icecore restore needs the first repository"
 
 
@@ -23,6 +27,8 @@ def is_repository(name: str) -> bool:
     place, path = address.split_path(name)
     place, _ = address.split_ref(place)
     if address.is_url(place) and not place.startswith("file://"):
+        if path is None and object_stores.is_object(place) and _FILE.search(place):
+            return place.endswith(".icecore")
         return (
             path is not None
             or not place.startswith(("http://", "https://"))

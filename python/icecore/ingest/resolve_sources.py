@@ -18,7 +18,7 @@ from icecore.ingest.select_variables import Selection
 from icecore.repository import address
 from icecore.sources import memory
 from icecore.sources.failure import Failure
-from icecore.sources.files import tree_address
+from icecore.sources.files import object_stores, tree_address
 from icecore.sources.files.identity import is_remote
 from icecore.sources.files.signatures import GWF
 from icecore.sources.index_pool import open_sources
@@ -60,6 +60,7 @@ def link_sources(options: LinkOptions) -> Sources:
     """The sources of a ``link``: files and reference files."""
     found = gather(
         options.sources,
+        storage=dict(options.storage or {}),
         options=options.of_formats,
         whole=options.concat is not None,
         progress=options.progress,
@@ -114,7 +115,7 @@ def gather(
         sources: files, directories, globs, ``@list.txt``, URLs; with ``repositories`` also ``REPO``,
             ``REPO:/path`` and objects in memory.
         repositories: whether repositories and in-memory objects are accepted.
-        storage: credentials for repositories.
+        storage: options of the stores of repositories and sources.
         options: passed to the modules of the formats.
         tables: whether sources may contain text tables, which have no arrays yet.
         whole: whether a source with an unreadable part is left out completely.
@@ -129,6 +130,7 @@ def gather(
         if isinstance(name, (Failure, Source)):
             found.append(name)
             continue
+        object_stores.remember(name, storage)
         try:
             if repositories and is_repository(name):
                 found.append(Source(name, *open_repository(name, storage, keep_going=not whole)))
@@ -261,4 +263,6 @@ def _stem(file: str, arrays: ArrayMap) -> str:
     named, tree = tree_address.split(file)
     if tree:
         return tree.rsplit("/", 1)[-1] if has_magic(named) else address.stem(named)
+    if object_stores.is_object(file):
+        return address.stem(object_stores.key_of(file))
     return address.stem(arrays.tables["/"].name if "/" in arrays.tables else file)

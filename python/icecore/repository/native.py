@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from icecore import errors
-from icecore.repository import address
+from icecore.repository import address, storage_options
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -19,8 +19,9 @@ def open_native(
     """Open the repository at ``place``; ``allow_links`` are URL prefixes."""
     from icecore import _icecore
 
+    storage = storage_options.resolve(place, storage)
     try:
-        return _icecore.Repo.open(place, ref, dict(storage or {}), allow_links)
+        return _icecore.Repo.open(place, ref, storage, allow_links)
     except errors.NotFound as error:
         if ref is None or not _exists(place, storage):
             raise errors.no_file(error.message, _elsewhere(place) or error.hint) from None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from icecore import errors
-from icecore.repository import address
+from icecore.repository import address, storage_options
 from icecore.repository.native import open_native
 from icecore.repository.repo import Repo
 
@@ -22,7 +22,7 @@ def open(
     Args:
         url: a directory or URL, optionally followed by ``@`` and a branch, tag, snapshot id or ISO time.
             The default is branch ``main``.
-        storage: credentials and settings of the object store, under the store's own names.
+        storage: credentials and settings of the object store, as obstore, fsspec or AWS name them.
         allow_links: URL prefixes or directories that linked files may be read from. The default is the
             prefixes that were recorded when the files were linked.
 
@@ -53,7 +53,7 @@ def create(
     Args:
         url: the location. A directory must be empty or not exist. ``memory://name`` lasts as long as the
             process, ``memory://`` as long as the returned object.
-        storage: credentials and settings of the object store, under the store's own names.
+        storage: credentials and settings of the object store, as obstore, fsspec or AWS name them.
         exist_ok: open an existing repository instead of raising ``exists``.
 
     Returns:
@@ -72,13 +72,14 @@ def create(
     from icecore import _icecore
 
     place = address.location(url)
+    storage = storage_options.resolve(place, storage)
     outer = None if address.is_url(place) else address.around(place)
     if outer is not None:
         # zarr-python accepts such paths; a repository created there would be invisible in the outer one.
         message, hint = f"{place} is inside the repository {outer[0]}", "write to a group of it: --group"
         raise errors.make("invalid", message, f"{hint} {outer[1]} --into {outer[0]}")
     try:
-        return Repo(_icecore.Repo.create(place, dict(storage or {})), storage, None)
+        return Repo(_icecore.Repo.create(place, storage), storage, None)
     except errors.Error as error:
         if exist_ok and error.kind == "exists":
             return Repo(open_native(place, None, storage, None), storage, None)

@@ -13,6 +13,7 @@ from icecore.repository.hierarchy import Hierarchy
 from icecore.repository.native import open_native
 from icecore.repository.precision import precision
 from icecore.repository.read_many import requests
+from icecore.repository.storage_options import without_secrets
 from icecore.repository.upper_rooms import provider
 from icecore.repository.versions import Versions
 
@@ -34,6 +35,8 @@ def _reopen(
     ref: str,
 ) -> Repo:
     """Open a pickled repository, once per snapshot and process, so that many small tasks share its manifests.
+
+    Secrets are not pickled: the process needs its own credentials, from a profile or its environment.
 
     The result keeps the branch that the original was opened at, so it can be written to.
     """
@@ -309,7 +312,8 @@ class Repo(Hierarchy, Versions):
 
     def __reduce__(self) -> tuple[Any, ...]:
         allow = None if self._allow_links is None else tuple(self._allow_links)
-        return (_reopen, (self.url, self.snapshot_id, tuple(sorted(self._storage.items())), allow, self.ref))
+        options = tuple(sorted(without_secrets(self._storage).items()))
+        return (_reopen, (self.url, self.snapshot_id, options, allow, self.ref))
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return (self.url, self.snapshot_id)

@@ -122,6 +122,12 @@ def _is_references(source: ByteSource, start: bytes) -> bool:
     return start.lstrip().startswith(b"{") and _REFERENCES.search(start) is not None
 
 
+def _is_dmrpp(source: ByteSource, start: bytes) -> bool:
+    if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return False
+    return b"xmlns:dmrpp=" in source.read_at(0, 1 << 12)
+
+
 def _is_frames(source: ByteSource, start: bytes) -> bool:
     return start.startswith(GWF) and not is_remote(source.identity.url)
 
@@ -145,6 +151,7 @@ FORMATS = [
     Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
     Format("gravitational-wave frames (GWF)", _is_frames, "icecore.sources.gwf"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
+    Format("DMR++", _is_dmrpp, "icecore.sources.dmrpp"),
     Format("ROOT", _starts(ROOT), "icecore.sources.root"),
     # After the others: the signature may follow a user block of any size.
     Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),

@@ -15,6 +15,7 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources import open_source
+from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import ArrayMap
 
 #: seconds of serial work before an estimate is made; smallest remaining seconds that justify processes
@@ -109,7 +110,7 @@ class Worker:
     def ask(self, source: str, options: dict[str, Any]) -> Indexed | None:
         """Index a source in the worker; return None if the worker could not be asked or crashed."""
         try:
-            pickle.dump((source, options), self._requests)
+            pickle.dump((source, options, object_stores.remembered()), self._requests)
             self._requests.flush()
             answer: Indexed | None = pickle.load(self._answers)
         except (OSError, ValueError, EOFError, pickle.UnpicklingError):
@@ -134,10 +135,11 @@ def serve() -> None:
     os.dup2(2, 1)  # libraries may print to stdout
     while True:
         try:
-            source, options = pickle.load(sys.stdin.buffer)
+            source, options, stores = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
+            object_stores.inherit(stores)
             answer: Indexed | None = _open(source, options)
             reply = pickle.dumps(answer)
         except Exception:

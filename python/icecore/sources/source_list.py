@@ -11,6 +11,7 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
 from icecore.sources import folder_format, format_of, known_formats
+from icecore.sources.files import object_stores
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.identity import is_remote, local_path
 
@@ -24,12 +25,16 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     """Return the files that a source argument names, sorted.
 
     It may be a file, a directory (every file of a known format below it that is not in a repository), a glob,
-    ``@list.txt`` (one source per line, relative to the list), an http(s) URL or a Zarr store.
+    ``@list.txt`` (one source per line, relative to the list), an http(s) URL, an object or a
+    glob of objects (``s3://bucket/*.h5``), or a Zarr store.
 
     Raises:
         Error: ``source-missing`` if nothing matches, ``format`` for a repository.
     """
-    source = local_path(os.fspath(source))
+    source = os.fspath(source)
+    if object_stores.is_object(source) and glob.has_magic(source):
+        return object_stores.matching(source)
+    source = local_path(source)
     if is_remote(source):
         return [source]
     if source.startswith("~") and not os.path.exists(source):
@@ -61,7 +66,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         raise errors.make(
             "unsupported",
             f"{source}: files can't be linked or packed from {scheme}://",
-            "give an http(s) address of it, or download it",
+            "give an address on http(s):// or s3://, or download it",
         )
     raise errors.make("source-missing", f"no file at {source}", _beside(source))
 

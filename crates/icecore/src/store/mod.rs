@@ -3,6 +3,7 @@
 mod cost;
 mod handles;
 mod local;
+pub mod objects;
 mod remote;
 mod response_buffers;
 mod source;

@@ -127,7 +127,17 @@ impl Stores {
         Ok(RemoteObject { store: self.client(&base, options)?, path, name: url.to_owned(), identity, linked })
     }
 
-    fn client(&self, base: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
+    /// An object that no repository has linked yet; `identity` is compared with each response.
+    pub(super) fn source(
+        &self,
+        url: &str,
+        options: &BTreeMap<String, String>,
+        identity: Option<LinkIdentity>,
+    ) -> Result<RemoteObject> {
+        self.object(url, options, identity, true)
+    }
+
+    pub(super) fn client(&self, base: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
         let key = format!("{base}|{options:?}");
         let known = lock(&self.clients).get(&key).map(Arc::clone);
         Ok(match known {

@@ -6,6 +6,7 @@ import os
 from typing import Protocol
 
 from icecore import errors
+from icecore.sources.files import object_stores
 from icecore.sources.files.identity import Identity, identity, is_remote
 
 
@@ -58,7 +59,9 @@ class LocalBytes:
 
 
 def open_bytes(source: str) -> ByteSource:
-    """Open a path or http(s) URL for random access."""
+    """Open a path, an http(s) URL or an object for random access."""
+    if object_stores.is_object(source):
+        return object_stores.ObjectBytes(object_stores.encoded(source))
     if is_remote(source):
         from icecore.sources.files.http import HttpBytes
 

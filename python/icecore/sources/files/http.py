@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import io
 import threading
 import time
 from collections import OrderedDict
@@ -157,40 +156,6 @@ class HttpBytes:
             return response, body
         self._where = self.url
         raise _Refused("too many redirects")
-
-
-class HttpFile(io.RawIOBase):
-    """Read-only, seekable file object for a URL, for h5py."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__()
-        self.bytes = HttpBytes(url)
-        self._position = 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to ``offset``, relative to the start, the position or the end."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.bytes.identity.size}[whence]
-        self._position = max(base + offset, 0)
-        return self._position
-
-    def tell(self) -> int:
-        """Return the position in bytes."""
-        return self._position
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill ``buffer`` from the position; return the number of bytes read."""
-        data = self.bytes.read_at(self._position, len(buffer))
-        buffer[: len(data)] = data
-        self._position += len(data)
-        return len(data)
 
 
 def head(url: str) -> Identity:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 from icecore import errors
 from icecore.repository.address import legal
+from icecore.sources.files import object_stores
 from icecore.sources.files.stamp import Identity as Identity
 
 REMOTE = ("http://", "https://")
 
 
 def is_remote(source: str) -> bool:
-    """Whether ``source`` is read over HTTP."""
-    return source.lower().startswith(REMOTE)
+    """Whether ``source`` is read over a network."""
+    return source.lower().startswith(REMOTE) or object_stores.is_object(source)
 
 
 def file_url(path: str | os.PathLike[str]) -> str:
@@ -23,7 +24,9 @@ def file_url(path: str | os.PathLike[str]) -> str:
 
 
 def local_path(source: str) -> str:
-    """Return the path of a ``file://`` URL, a valid URL for http(s), and any other source unchanged."""
+    """Return the path of a ``file://`` URL, a valid URL for a remote source, other sources unchanged."""
+    if object_stores.is_object(source):
+        return object_stores.encoded(source)
     if is_remote(source):
         return legal(source)
     if not source.startswith("file://"):
@@ -40,6 +43,8 @@ def identity(source: str | os.PathLike[str]) -> Identity:
         Error: ``source-missing`` if it doesn't exist, ``permission`` or ``io`` if it can't be accessed.
     """
     source = os.fspath(source)
+    if object_stores.is_object(source):
+        return object_stores.head(object_stores.encoded(source))
     if is_remote(source):
         from icecore.sources.files.http import head  # slow to import
 

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Any
 
 from icecore import errors
+from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.files.identity import is_remote
 
 #: exceptions that h5py raises for damaged files
@@ -79,9 +80,9 @@ def open_file(source: str) -> Any:
 
     with guard(source):
         if is_remote(source):
-            from icecore.sources.files.http import HttpFile
+            from icecore.sources.files.remote_file import RemoteFile
 
-            return h5py.File(HttpFile(source), "r", **_TABLE)
+            return h5py.File(RemoteFile(open_bytes(source)), "r", **_TABLE)
         try:
             return h5py.File(source, "r", **_TABLE)
         except OSError as error:

@@ -36,6 +36,7 @@ class Refs:
         chunks: array → chunk names and their references.
         templates: template name → its value in addresses.
         record: number of chunks per file in a directory of Parquet references; 0 otherwise.
+        refused: arrays that are left out, with the reason.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Refs:
     chunks: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)
     templates: dict[str, Any] = field(default_factory=dict)
     record: int = 0
+    refused: dict[str, errors.Error] = field(default_factory=dict)
 
     def columns(self, path: str, grid: tuple[int, ...], number: Callable[[str], int | None]) -> Columns:
         """Return the references of the array at ``path``; ``number`` converts chunk names to flat numbers.

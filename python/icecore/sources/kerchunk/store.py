@@ -67,7 +67,7 @@ class ReferenceStore(MemoryStore):
         unused: path → names of references that match no chunk.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, read: Callable[[str], Refs] = read) -> None:
         refs = read(source)
         references = References(refs)
         super().__init__(references, read_only=True)
@@ -76,6 +76,9 @@ class ReferenceStore(MemoryStore):
         self.unused: dict[str, list[str]] = {}
         targets = Targets(source)
         for path in refs.nodes:
+            if path in refs.refused:
+                self.nodes[path] = refs.refused[path]
+                continue
             try:
                 node = self.nodes[path] = store.node_at(self, path, use_consolidated=False)
                 if hasattr(node, "shape"):

@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 
 from icecore import errors
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
+from icecore.sources.files.object_stores import encoded, is_object
 
 #: number of concurrent requests
 _ASKED = 16
@@ -25,8 +26,8 @@ class Targets:
         """Return path or URL and identity of the file at each address, for the array ``name``.
 
         Raises:
-            Error: ``source-missing`` if one is missing, ``unsupported`` for a store other than http(s) or
-                local files, ``invalid`` if an address matches two files.
+            Error: ``source-missing`` if one is missing, ``unsupported`` for a store other than http(s), s3
+                and local files, ``invalid`` if an address matches two files.
         """
         wanted = list(addresses)
         new = [address for address in dict.fromkeys(wanted) if address not in self._known]
@@ -53,16 +54,18 @@ class Targets:
 
     def _place(self, address: str) -> str:
         if is_remote(address):
-            return address
+            return local_path(address)
         scheme, is_url, rest = address.partition("://")
         if is_url and scheme not in ("file", "local"):
             message = f"files can't be linked or packed from {scheme}://"
-            hint = "write the references with http(s) addresses of the files, or paths of copies"
+            hint = "write the references with addresses on http(s):// or s3://, or paths of copies"
             raise errors.make("unsupported", message, hint)
         if is_remote(self._source):
             if is_url or os.path.isabs(address):
                 message = "a file of this machine, named by a server"
                 raise errors.make("permission", message, "download the reference file, and look at it")
+            if is_object(self._source):  # urljoin knows the schemes of the web only
+                return f"{self._source.rsplit('/', 1)[0]}/{encoded(address)}"
             return urljoin(self._source, address)
         if is_url:  # fsspec does not unescape, VirtualiZarr escapes
             return rest if os.path.exists(rest) else local_path(f"file://{rest}")
