@@ -18,6 +18,7 @@ from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.open import open as open_repo
 from icecore.repository.repo import Repo
+from icecore.sources.memory.packed_range import checked
 
 if TYPE_CHECKING:
     from icecore.integrations.xarray_accessor import Region
@@ -41,7 +42,7 @@ def write_region(
     repo = repo.at(repo.ref)
     arrays = _stored(repo, group, dataset)
     slices = _slices(dataset, repo, group, region)
-    dataset = _fitting(dataset, arrays, slices)
+    dataset = _packable(_fitting(dataset, arrays, slices), arrays)
     with repo.writer(message or f"write a region of {address.absolute(group)}") as writer:
         try:
             # Chunks are aligned here, also at the borders of a region.
@@ -83,6 +84,15 @@ def _stored(repo: Repo, group: str, dataset: xr.Dataset) -> dict[Any, Array]:
             message = f"{array.path} has dimensions ({stored}), the dataset has ({given})"
             raise errors.make("mismatch", message, "dataset.transpose(…)")
     return {name: known[str(name)] for name in dataset.variables}
+
+
+def _packable(dataset: xr.Dataset, arrays: dict[Any, Array]) -> xr.Dataset:
+    """Return the dataset; its numbers are checked where the stored array is of packed integers."""
+    found = {}
+    for name, variable in dataset.variables.items():
+        array = arrays[name]
+        found[name] = checked(variable, {**array.attrs, "dtype": array.dtype}, array.path)
+    return dataset.assign({name: found[name] for name in dataset.data_vars})
 
 
 def _slices(dataset: xr.Dataset, repo: Repo, group: str, region: Region) -> Slices:

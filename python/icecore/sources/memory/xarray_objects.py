@@ -13,6 +13,7 @@ from icecore.repository.json_attributes import attribute_type, fill_attribute, g
 from icecore.repository.typed_attributes import storable
 from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, default_chunks
+from icecore.sources.memory.packed_range import checked
 from icecore.sources.memory.region_reader import RegionReader, chunk_grid
 
 #: bytes of a dask chunk of a variable that is in a file
@@ -66,6 +67,7 @@ def _encoded(path: str, variable: xr.Variable) -> xr.Variable:
         if missing:
             message = f"{path}: {missing:,} of its objects are missing, for which strings have no value"
             raise errors.make("dtype", message, "fill them: dataset.fillna({'name': ''})")
+    variable = checked(variable, variable.encoding, path)
     try:
         return conventions.encode_cf_variable(variable, name=path.rsplit("/", 1)[-1])
     except (NotImplementedError, ValueError, TypeError) as error:
