@@ -53,9 +53,11 @@ def _refuse_overflow(
     if not outside.any():
         return
     low, high = sorted((limits.min * scale + offset, limits.max * scale + offset))
+    message = (
+        f"{path}: {np.count_nonzero(outside):,} of {block.size:,} numbers don't fit in {packed} "
+        f"with scale_factor {scale:g} and add_offset {offset:g}, which hold {low:g} to {high:g}; "
+        f"the first is {block[outside].flat[0]:g}"
+    )
     raise errors.make(
-        "mismatch",
-        f"{path}: {np.count_nonzero(outside):,} of {block.size:,} numbers don't fit in {packed} with scale_factor "
-        f"{scale:g} and add_offset {offset:g}, which hold {low:g} to {high:g}; the first is {block[outside].flat[0]:g}",
-        "choose another scale_factor, add_offset or dtype: variable.encoding",
+        "mismatch", message, "choose another scale_factor, add_offset or dtype: variable.encoding"
     )
