@@ -55,7 +55,7 @@ def repo(tmp_path: Path) -> icecore.Repo:
 
 
 class Cells:
-    """Stands for IPython in a notebook's kernel: counts outputs and their replacements."""
+    """Imitates IPython in a notebook's kernel: counts outputs and their replacements."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.outputs: list[list[dict[str, str]]] = []
