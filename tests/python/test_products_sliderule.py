@@ -8,7 +8,7 @@ import pytest
 from icecore.products.atl06_columns import COLUMNS
 from icecore.products.registry import find
 
-#: columns of ATL06-SR and their units, from ``sliderule.io.get_attributes()`` of 5.7.0, in the notation of our schema
+#: columns of ATL06-SR and their units in our notation, from ``sliderule.io.get_attributes()`` of 5.7.0
 SLIDERULE = {
     "segment_id": "1",
     "latitude": "degrees_north",
