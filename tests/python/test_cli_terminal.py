@@ -111,7 +111,7 @@ def test_a_bar_shows_that_something_goes_on(tmp_path: Path) -> None:
 
     program = (
         "import time\n"
-        "from icecore.cli import console\n"
+        "from icecore.display import progress_bar as console\n"
         "console._PATIENCE = 0.05\n"
         "with console.Progress('wait'):\n"
         "    time.sleep(0.5)\n"

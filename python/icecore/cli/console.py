@@ -1,25 +1,22 @@
-"""Options, output and progress bar shared by the commands."""
+"""Options and output shared by the commands."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from threading import Lock, Timer
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from icecore import errors
 from icecore.display import text
+from icecore.display.progress_bar import Progress as Progress
 from icecore.filesystem.atomic_output import printing
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
-
-#: seconds until a progress bar appears
-_PATIENCE = 1.0
 
 
 def persistent(repo: str) -> str:
@@ -150,71 +147,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-class Progress:
-    """Progress bar on a terminal for operations longer than a second; a context manager.
-
-    It is called with the work done so far. Until the first call it only shows activity.
-    """
-
-    def __init__(self, verb: str, nbytes: bool = True) -> None:
-        self._verb = verb
-        self._nbytes = nbytes
-        self._bar: Any = None
-        self._task: Any = None
-        self._lock = Lock()
-        self._timer = Timer(_PATIENCE, self._start)
-        self._timer.daemon = True
-        self._is_open = False
-        self._last: tuple[str, int, int] | None = None
-
-    def __call__(self, path: str, done: int, total: int) -> None:
-        with self._lock:
-            if self._bar is None:
-                self._last = (path, done, total)
-            else:
-                self._update(path, done, total)
-
-    def count(self, done: int, total: int) -> None:
-        """Update the progress without a path."""
-        self(self._verb, done, total)
-
-    def _update(self, path: str, done: int, total: int) -> None:
-        amount = f"{text.size(done)} of {text.size(total)}" if self._nbytes else f"{done:,} of {total:,}"
-        shown = f"{text.visible(path)} {amount}"
-        self._bar.update(self._task, completed=done, total=total, description=shown)
-
-    def _start(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        columns = (
-            BarColumn(),
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        with self._lock:
-            if not self._is_open:
-                return
-            # Output printed meanwhile is data for stdout; rich would redirect it to stderr.
-            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
-            self._task = self._bar.add_task(self._verb, total=None)
-            if self._last is not None:
-                self._update(*self._last)
-            self._bar.start()
-
-    def __enter__(self) -> Progress:
-        self._is_open = sys.stderr.isatty()
-        if self._is_open:
-            self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        with self._lock:
-            self._is_open = False
-            if self._bar is not None:
-                self._bar.stop()

@@ -1,14 +1,16 @@
-"""Progress callback that accumulates finished bytes."""
+"""Callbacks that report progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+#: called with (what was worked on, work done, all work): a path and bytes, or a name and pieces
+ProgressCall = Callable[[str, int, int], None]
 #: called with (path, newly finished bytes)
 Progress = Callable[[str, int], None]
 
 
-def counted(progress: Callable[[str, int, int], None] | None, total: int | None = None) -> Progress:
+def counted(progress: ProgressCall | None, total: int | None = None) -> Progress:
     """Return a function that calls ``progress`` with (path, finished bytes, total bytes).
 
     If ``total`` is unknown, the finished bytes are passed instead.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf, prod
 from pathlib import Path
@@ -15,6 +15,8 @@ from icecore.analyzer.assay_result import ArrayAssay, Assay
 from icecore.analyzer.extrapolate import Spread
 from icecore.analyzer.measure import KEPT, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, Sample, take, within
+from icecore.display.progress import ProgressCall
+from icecore.display.progress_bar import reported
 from icecore.display.text import label
 from icecore.ingest.linked_read import linked_readers
 from icecore.ingest.repository_source import is_repository, stored_entry
@@ -25,8 +27,6 @@ from icecore.repository.array import Array
 from icecore.repository.nodes import dtype_label
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
-
-Progress = Callable[[str, int, int], None]
 
 #: arrays below this size (bytes) may be measured on parts of chunks; number of those parts; largest fraction
 #: of the array that they may cover together
@@ -56,7 +56,7 @@ def assay(
     portable: bool = False,
     seconds: float = 12.0,
     storage: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: bool | ProgressCall | None = None,
 ) -> Assay:
     """Measure all candidate codecs on samples of a source and choose one for each goal.
 
@@ -74,7 +74,8 @@ def assay(
         seconds: approximate limit of the total wall time; at least three parts of chunks of each array are
             measured.
         storage: credentials of the repository's object store.
-        progress: called with (path, measured bytes, total bytes).
+        progress: true for a bar in a terminal or notebook; or a function that is called with (path, measured
+            bytes, total bytes).
 
     Returns:
         The measurements; ``str()`` returns a table.
@@ -90,10 +91,23 @@ def assay(
         >>> sorted(found.arrays[0].choices)
         ['archive', 'balanced', 'speed']
     """
-    began = time.perf_counter()
     if not 0 <= seconds < inf:
         raise errors.make("invalid", f"{seconds} seconds for measuring", "0 or more, for example 12")
     goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
+    with reported(progress, "assay") as call:
+        return _measured(source, array, goals, portable, seconds, storage, call)
+
+
+def _measured(
+    source: str | os.PathLike[str] | Array,
+    array: str | Sequence[str] | None,
+    goals: list[Goal],
+    portable: bool,
+    seconds: float,
+    storage: Mapping[str, str] | None,
+    progress: ProgressCall | None,
+) -> Assay:
+    began = time.perf_counter()
     if isinstance(source, Array):
         name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()
         failures: list[Failure] = []
@@ -114,6 +128,8 @@ def assay(
         share = seconds * entry.nbytes / max(total, 1)
         arrays.append(_array(entry, read, goals, own, portable, share))
         done += entry.nbytes
+    if progress is not None:
+        progress(name, done, total)
     notes = [*notes, *_NOTES, *peer_codecs.notes()]
     return Assay(name, arrays, [], notes, time.perf_counter() - began, failures)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from icecore.display.progress import ProgressCall
+from icecore.display.progress_bar import reported
 from icecore.ingest import link_plan, write_references
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.destination import commit_message, open_target, write_groups, writing
@@ -42,7 +44,7 @@ def link(
     coord_tolerance: float | None = None,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: bool | ProgressCall | None = None,
 ) -> Report:
     """Link arrays of HDF5, NetCDF, NumPy and reference files into a repository without copying their data.
 
@@ -75,7 +77,8 @@ def link(
             ``concat``; the first file's values are used. By default they must be equal.
         message: the commit message.
         storage: credentials of the repository's object store.
-        progress: called with (path, finished bytes, total bytes) while data is copied.
+        progress: true for a bar in a terminal or notebook; or a function that is called with (path,
+            finished bytes, total bytes) while data is copied.
 
     Returns:
         A report: for each array whether it was linked or copied and why; failures; the new snapshot's id.
@@ -90,7 +93,8 @@ def link(
         >>> icecore.open("moon.icecore")["/wrf/t2m"].linked
         True
     """
-    return run(LinkOptions(**locals()))
+    with reported(progress, "link") as progress:
+        return run(LinkOptions(**locals()))
 
 
 def run(options: LinkOptions) -> Report:

@@ -11,6 +11,7 @@ from icecore import errors
 from icecore.analyzer.measure import Goal
 from icecore.codecs import spec
 from icecore.display import text
+from icecore.display.progress import ProgressCall
 from icecore.layout import layout
 from icecore.layout.access_pattern import EXAMPLE, Pattern, parse
 from icecore.layout.access_pattern import Spec as Access
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 #: lengths per axis, or a mapping from dimension name to length
 Shape = Sequence[int] | Mapping[str, int]
-#: called with (path, finished bytes, total bytes)
-ProgressCall = Callable[[str, int, int], None]
 Place = str | os.PathLike[str]
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from icecore.codecs import spec
+from icecore.display.progress import ProgressCall
+from icecore.display.progress_bar import reported
 from icecore.ingest import pack_plan
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.destination import (
@@ -63,7 +65,7 @@ def pack(
     coord_tolerance: float | None = None,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: bool | ProgressCall | None = None,
     grows: str | None = None,
     below: str | None = None,
     then: Callable[[Writer], None] | None = None,
@@ -119,7 +121,8 @@ def pack(
             ``concat``; the first file's values are used. By default they must be equal.
         message: the commit message.
         storage: credentials of the repository's object store.
-        progress: called with (path, finished bytes, total bytes).
+        progress: true for a bar in a terminal or notebook; or a function that is called with (path,
+            finished bytes, total bytes).
         grows: the dimension along which data will be appended later; chunks are planned for commits of
             one source or more.
         below: without ``group``: the parent of the groups named like the files.
@@ -140,7 +143,8 @@ def pack(
         >>> icecore.open("moon.icecore")["/wrf/t2m"][2, :3].tolist()
         [200.0, 201.0, 202.0]
     """
-    return run(PackOptions(**locals()))
+    with reported(progress, "pack") as progress:
+        return run(PackOptions(**locals()))
 
 
 def run(options: PackOptions) -> Report:

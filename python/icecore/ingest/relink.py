@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from icecore import errors
+from icecore.display.progress import ProgressCall
+from icecore.display.progress_bar import reported
 from icecore.ingest import write_references
 from icecore.ingest.destination import destination
 from icecore.ingest.moved_files import MovedFile, Recorded, check, relocation
-from icecore.ingest.options import ProgressCall
 from icecore.ingest.relink_report import RelinkReport
 from icecore.repository import address
 from icecore.repository.repo import Repo
@@ -49,7 +50,7 @@ def relink(
     dry_run: bool = False,
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
-    progress: ProgressCall | None = None,
+    progress: bool | ProgressCall | None = None,
 ) -> RelinkReport:
     """Change the references of a repository to files that were moved from one directory to another.
 
@@ -66,7 +67,8 @@ def relink(
         dry_run: compare the files and write nothing.
         message: the commit message.
         storage: credentials of the repository's object store.
-        progress: called with (file, compared files, all files).
+        progress: true for a bar in a terminal or notebook; or a function that is called with (file, compared
+            files, all files).
 
     Returns:
         A report: the files that were relinked, are missing or differ; the number of files elsewhere.
@@ -86,7 +88,8 @@ def relink(
         >>> icecore.open("moved.icecore")["/t2m"][-1]
         np.float64(4.0)
     """
-    report = run(RelinkOptions(old, new, into, keep_going, dry_run, message, storage, progress))
+    with reported(progress, "relink", nbytes=False) as call:
+        report = run(RelinkOptions(old, new, into, keep_going, dry_run, message, storage, call))
     if report.refused and report.snapshot is None and not dry_run:
         raise report.error()
     return report

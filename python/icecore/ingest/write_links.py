@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from icecore import errors
 from icecore.analyzer.choose_codec import Planned
-from icecore.display.progress import Progress, counted
+from icecore.display.progress import Progress, ProgressCall, counted
 from icecore.ingest import copy_arrays, write_references
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.entry_attributes import attributes
 from icecore.ingest.link_choice import LinkStep
-from icecore.ingest.options import ProgressCall
 
 if TYPE_CHECKING:
     from icecore.ingest.link_plan import LinkPlan

@@ -9,6 +9,7 @@ from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.display.progress import ProgressCall
 from icecore.ingest.repository_source import is_repository
 from icecore.products.parallel import Item, Result, in_order
 from icecore.repository import address
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
     from icecore.tables.query.table import Table
 
-#: called with (name, items done, items known so far)
-ProgressCall = Callable[[str, int, int], None]
 #: names of tables that an error lists
 _SHOWN = 12
 
@@ -169,9 +168,15 @@ class Inputs:
         Raises:
             Error: the first failure.
         """
-        done = 0
-        known = items if isinstance(items, list) else None
-        for item, result in in_order(work, items):
+        done, known = 0, 0
+
+        def counted() -> Iterator[Item]:
+            nonlocal known
+            for item in items:
+                known += 1
+                yield item
+
+        for item, result in in_order(work, counted()):
             try:
                 made = result()
             except errors.Error as error:
@@ -179,7 +184,7 @@ class Inputs:
                 continue
             finally:
                 done += 1
-                self.advance(name(item), done, None if known is None else len(known))
+                self.advance(name(item), done, known)
             yield made
 
     def _expanded(self) -> Iterator[str]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from icecore.products.inputs import Inputs, ProgressCall, listed
+from icecore.display.progress import ProgressCall
+from icecore.display.progress_bar import reported
+from icecore.products.inputs import Inputs, listed
 from icecore.products.registry import find
 from icecore.products.rows import Rows
 from icecore.products.values import bind
 from icecore.sources.failure import Failure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Result(Rows):
@@ -32,7 +37,7 @@ def run(
     *,
     storage: Mapping[str, str] | None = None,
     keep_going: bool = False,
-    progress: ProgressCall | None = None,
+    progress: bool | ProgressCall | None = None,
     **parameters: Any,
 ) -> Result:
     """Compute a product of files or repositories with your own parameters.
@@ -47,7 +52,8 @@ def run(
             file, which appears when it is complete.
         storage: credentials of object stores.
         keep_going: record sources and pieces that fail in ``failures`` instead of raising the first.
-        progress: called with (name, pieces done, pieces known so far).
+        progress: true for a bar in a terminal or notebook; or a function that is called with (name, pieces
+            done, pieces known so far).
         **parameters: of the product; nested ones as a dictionary: ``fit={"maxi": 3}``.
 
     Returns:
@@ -72,9 +78,18 @@ def run(
     bound = bind(found.signature, parameters)
     if output is not None:
         writer(os.fspath(output))
-    inputs = Inputs(listed(sources), storage, keep_going, progress, variables=found.variables)
-    rows = Rows.of(product, found.function(inputs, **bound))
-    result = Result(rows, inputs.failures)
+    inputs = Inputs(listed(sources), storage, keep_going, variables=found.variables)
+    with reported(progress, product, nbytes=False) as inputs.progress:
+        rows = Rows.of(product, found.function(inputs, **bound))
+    result = Result(Rows(rows.schema, _reported(rows, product, inputs, progress)), inputs.failures)
     if output is not None:
         export(result, os.fspath(output))
     return result
+
+
+def _reported(
+    rows: Rows, product: str, inputs: Inputs, progress: bool | ProgressCall | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches, with a bar from the first one to the last."""
+    with reported(progress, product, nbytes=False) as inputs.progress:
+        yield from rows._batches

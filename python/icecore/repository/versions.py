@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.display.progress_bar import reported
 from icecore.repository import address
 from icecore.repository.nodes import Node, hidden
 from icecore.repository.results import ArrayChange, Commit, Diff, GcReport, Problem
 
 if TYPE_CHECKING:
     from icecore import _icecore
+    from icecore.display.progress import ProgressCall
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
@@ -219,13 +221,17 @@ class Versions:
         return GcReport(**found, spared_after=limit)
 
     def verify(
-        self, deep: bool = False, progress: Callable[[int, int], None] | None = None, history: bool = False
+        self,
+        deep: bool = False,
+        progress: bool | Callable[[int, int], None] | None = None,
+        history: bool = False,
     ) -> list[Problem]:
         """Check this version's own files, every reference and every linked file.
 
         Args:
             deep: also decode every chunk, and check the checksums that linked frame files have themselves.
-            progress: called with (finished checks, total checks).
+            progress: true for a bar in a terminal or notebook; or a function that is called with (finished
+                checks, total checks).
             history: check the repository's own files of all versions; linked files of this version only.
 
         Returns:
@@ -236,12 +242,18 @@ class Versions:
             >>> icecore.create("memory://").verify(deep=True)
             []
         """
-        problems = [Problem(**found) for found in self._native.verify(deep, progress, history)]
+        with reported(_named(progress), "verify", nbytes=False) as call:
+            count = None if call is None else lambda done, total: call("verify", done, total)
+            problems = [Problem(**found) for found in self._native.verify(deep, count, history)]
         if deep:
             from icecore.repository.frame_checksums import frame_problems
 
             problems += frame_problems(self.arrays)
         return problems
+
+
+def _named(progress: bool | Callable[[int, int], None] | None) -> bool | ProgressCall | None:
+    return (lambda _, done, total: progress(done, total)) if callable(progress) else progress
 
 
 def _limit(older_than: datetime | timedelta) -> datetime:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from icecore import errors
+from icecore.display.notebook import is_notebook
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -53,7 +54,7 @@ def view(repo: Repo, path: str = "/", height: int = 640, browser: bool | None = 
     )
     base = _served(f"{repo.url}@{repo.snapshot_id}", options)
     url = base if path == "/" else f"{base}&path={quote(path, safe='/')}"
-    if browser if browser is not None else not _is_notebook():
+    if browser if browser is not None else not is_notebook():
         webbrowser.open(url)
     return View(url, height)
 
@@ -83,9 +84,3 @@ def _served(place: str, options: str) -> str:
 
 #: a process ends when the pipe to it is closed
 _KEPT: list[subprocess.Popen[str]] = []
-
-
-def _is_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    found = shell.get_ipython() if shell is not None else None
-    return found is not None and found.__class__.__name__ != "TerminalInteractiveShell"

@@ -21,7 +21,7 @@ from typing import Any
 
 import icecore
 from icecore import errors
-from icecore.studies.hsds import granule, servers
+from icecore.studies.hsds import granule, product, servers
 from icecore.studies.hsds.servers import Running
 from icecore.studies.study import Outcome, Table
 
@@ -95,6 +95,7 @@ def _measured(path: Path, work: Path, runs: int, say: Say) -> Outcome:
     stored = path.stat().st_size / 1e6
     title = f"{first['datasets']} datasets, {first['bytes'] / 1e6:.0f} MB of values in {stored:.0f} MB"
     outcome = Outcome("hsds", [Table(title, heads, [reads.row(local) for reads in found])], notes=notes)
+    outcome.tables += product.tables(path, work / "index", runs, say)
     if streamed:
         outcome.notes.append(streamed)
     return outcome
