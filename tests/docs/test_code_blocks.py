@@ -26,8 +26,8 @@ _NEEDED = (
     "shapely",
     "h5netcdf",
 )
-#: what one page alone uses: icechunk needs Python 3.12
-_NEEDED_BY = {"plain-zarr": ("icechunk",)}
+#: what single pages use: icechunk needs Python 3.12, h5pyd is a client of the service
+_NEEDED_BY = {"plain-zarr": ("icechunk",), "serve": ("h5pyd",), "serve-an-archive": ("h5pyd",)}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ use axum::routing::get;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
+use crate::schemas;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/openapi.json", get(document)).route("/docs", get(page))
@@ -140,11 +141,7 @@ fn described() -> Value {
         "info": {"title": "icecore", "version": env!("CARGO_PKG_VERSION"),
                  "description": "HDF REST as HSDS serves it, plain Zarr v3, tables and products."},
         "paths": paths,
-        "components": {"schemas": {"Error": {
-            "type": "object",
-            "required": ["status", "kind", "message", "hint"],
-            "properties": {"status": {"type": "integer"}, "kind": {"type": "string"},
-                           "message": {"type": "string"}, "hint": {"type": "string"}}}}},
+        "components": {"schemas": schemas::all()},
     })
 }
 
@@ -158,7 +155,7 @@ fn one((method, path, group, summary, query, kinds): &Operation) -> Value {
     let schema = |kind: &&str| {
         (
             kind.to_string(),
-            json!({"schema": if *kind == "application/json" { json!({"type": "object"}) } else { text.clone() }}),
+            json!({"schema": if *kind == "application/json" { schemas::reply(method, path) } else { text.clone() }}),
         )
     };
     let content: Map<String, Value> = kinds.iter().map(schema).collect();
@@ -239,5 +236,15 @@ mod tests {
             .map(|o| o["operationId"].as_str().unwrap())
             .collect();
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), OPERATIONS.len());
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema() {
+        let document = described();
+        let text = document.to_string();
+        let named: BTreeSet<&str> =
+            text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(named.len() > 10);
+        assert!(named.iter().all(|name| document["components"]["schemas"].get(name).is_some()), "{named:?}");
     }
 }
