@@ -86,7 +86,8 @@ def _service(command: str, environment: dict[str, str], where: str) -> Iterator[
     try:
         until = time.monotonic() + 60
         while "serving at" not in told.read_text():
-            assert process.poll() is None and time.monotonic() < until, f"{where}: {told.read_text()}"
+            is_late = process.poll() is not None or time.monotonic() > until
+            assert not is_late, f"{where}: {told.read_text()}"
             time.sleep(0.05)
         yield
     finally:

@@ -95,7 +95,11 @@ impl Shared {
 
     /// The domain that a request names, which its user may read; waits until it is open.
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
-        let name = params.domain();
+        self.opened_as(params.domain(), params)
+    }
+
+    /// A domain that the request's user may read.
+    pub fn opened_as(&self, name: &str, params: &Params) -> Answer<Arc<Domain>> {
         let live = if self.config.writable { self.lives.current(&self.domains, name)? } else { None };
         let domain = live.map_or_else(|| self.domains.open(name), Ok)?;
         self.permitted(&domain, params, "read")?;

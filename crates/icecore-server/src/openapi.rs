@@ -33,6 +33,14 @@ const SCAN: &[&str] = &["columns", "where", "within", "xy", "source", "limit"];
 
 const OPERATIONS: &[Operation] = &[
     ("get", "/", "domains", "A domain; with getobjs=1 all its objects", &["domain", "getobjs", "include_attrs"], JSON),
+    (
+        "post",
+        "/",
+        "domains",
+        "Objects by their paths: {\"h5paths\": […]}",
+        &["domain", "parent_id", "follow_soft_links"],
+        JSON,
+    ),
     ("put", "/", "domains", "Make a domain or folder; with flush=1 commit its changes", &["domain", "flush"], JSON),
     ("delete", "/", "domains", "Remove a domain with all its versions, or an empty folder", DOMAIN, JSON),
     ("get", "/about", "service", "Name and version of the service", &[], JSON),
