@@ -44,7 +44,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     monkeypatch.chdir(place)
     package = str(Path(icecore.__file__).parents[1])
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
+    # The tools of h5pyd are beside the interpreter.
+    search = os.pathsep.join([str(commands), os.environ["PATH"], str(Path(sys.executable).parent)])
+    return {**os.environ, "PATH": search, "PYTHONPATH": path}
 
 
 @pytest.mark.parametrize("page", doc_pages.pages(), ids=lambda page: page.stem)

@@ -94,6 +94,7 @@ const OPERATIONS: &[Operation] = &[
     ("put", "/{collection}/{id}/attributes", "attributes", "Write several attributes", DOMAIN, JSON),
     ("delete", "/{collection}/{id}/attributes", "attributes", "Remove several attributes", DOMAIN, JSON),
     ("get", "/{collection}/{id}/attributes/{name}", "attributes", "An attribute with its value", DOMAIN, JSON),
+    ("get", "/{collection}/{id}/attributes/{name}/value", "attributes", "The elements of an attribute", DOMAIN, VALUES),
     ("put", "/{collection}/{id}/attributes/{name}", "attributes", "Write an attribute", DOMAIN, JSON),
     ("delete", "/{collection}/{id}/attributes/{name}", "attributes", "Remove an attribute", DOMAIN, JSON),
     ("get", "/zarr/{key}", "zarr", "A key of Zarr v3: REPOSITORY[@VERSION]/PATH/zarr.json or …/c/0/1", &[], VALUES),

@@ -12,7 +12,9 @@ pub(crate) fn reply(method: &str, path: &str) -> Value {
         ("get", "/groups/{id}/links/{title}") => "LinkReply",
         ("get", "/datasets/{id}/type") => "TypeReply",
         ("get", "/datasets/{id}/shape") => "ShapeReply",
-        ("get" | "post", "/datasets/{id}/value") => "ValueReply",
+        ("get" | "post", "/datasets/{id}/value") | ("get", "/{collection}/{id}/attributes/{name}/value") => {
+            "ValueReply"
+        }
         ("get", "/{collection}/{id}/attributes") => "Attributes",
         ("get", "/{collection}/{id}/attributes/{name}") => "Attribute",
         _ => return json!({"type": "object", "additionalProperties": true}),

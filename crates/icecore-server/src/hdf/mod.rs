@@ -82,6 +82,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/datasets/{id}/query", get(query::indices))
         .route("/{collection}/{id}/attributes", attributes)
         .route("/{collection}/{id}/attributes/{name}", attribute)
+        .route("/{collection}/{id}/attributes/{name}/value", get(attribute::value))
 }
 
 /// The collection of a URL.
