@@ -15,7 +15,7 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::delegate::Located;
 use crate::domains::{Domain, Domains};
-use crate::error::{Answer, Failure};
+use crate::error::{Answer, Failure, explained};
 use crate::hdf::found::model;
 use crate::hdf::load::model as loaded;
 use crate::hdf::permission::{check, refused};
@@ -137,7 +137,7 @@ pub(crate) async fn observed(State(app): State<App>, request: Request, next: Nex
         return Failure::busy(message).into_response();
     };
     app.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
-    let answer = next.run(request).await;
+    let answer = explained(next.run(request).await);
     app.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
     app.metrics.answered(&method, &route, answer.status().as_u16(), begun.elapsed());
     answer
