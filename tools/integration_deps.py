@@ -99,6 +99,15 @@ def chromium() -> None:
         run(sys.executable, "-m", "playwright", "install", "chromium")
 
 
+def typescript() -> None:
+    """The compiler of the TypeScript example, and what makes types from the service's OpenAPI."""
+    place = HOME / "typescript"
+    if (place / "node_modules" / "typescript").exists():
+        return
+    packages = ("typescript@5.9.3", "openapi-typescript@7.13.0", "@types/node@20")
+    run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), *packages)
+
+
 def axe() -> None:
     """axe-core: checks that the page can be used with keyboard and screen reader."""
     place = HOME / "axe"
@@ -117,6 +126,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "root": root,
     "chromium": chromium,
     "axe": axe,
+    "typescript": typescript,
 }
 
 

@@ -1,104 +1,105 @@
-/* Reads a dataset of 64-bit floats over the HDF REST API, with libcurl alone:
+/* Reads a dataset of 64-bit floats over the HDF REST API, with sockets alone:
  *
- *   cc read.c -o read -lcurl && ./read http://127.0.0.1:5101 /moon /grid "[0:10,3]"
+ *   cc -std=c99 -Wall read.c -o read && ./read 127.0.0.1 5101 /moon /grid "[0:10,3]"
  *
- * The service answers ids as JSON; the few fields that are needed are found by name. */
-#include <curl/curl.h>
-#include <stdint.h>
+ * The service answers ids as JSON; the few fields that are needed are found by name. Use libcurl for TLS. */
+#define _POSIX_C_SOURCE 200112L
+#include <ctype.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-struct buffer {
-    char *bytes;
-    size_t length;
-};
+static const char *host, *port;
 
-static size_t collect(char *data, size_t size, size_t count, void *to) {
-    struct buffer *buffer = to;
-    char *grown = realloc(buffer->bytes, buffer->length + size * count + 1);
-    if (grown == NULL) return 0;
-    memcpy(grown + buffer->length, data, size * count);
-    buffer->bytes = grown;
-    buffer->length += size * count;
-    buffer->bytes[buffer->length] = 0;
-    return size * count;
+static void fail(const char *what, const char *detail) {
+    fprintf(stderr, "%s: %s\n", what, detail);
+    exit(1);
 }
 
-/* Asks for a URL; ends the program where the answer is an error or is cut off. */
-static struct buffer ask(CURL *curl, const char *url, const char *accept) {
-    struct buffer answer = {calloc(1, 1), 0};
-    char header[64];
-    long status = 0;
-    snprintf(header, sizeof header, "Accept: %s", accept);
-    struct curl_slist *headers = curl_slist_append(NULL, header);
-    curl_easy_setopt(curl, CURLOPT_URL, url);
-    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer);
-    CURLcode code = curl_easy_perform(curl);
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_slist_free_all(headers);
-    if (code != CURLE_OK || status != 200) {
-        fprintf(stderr, "%s: %s, status %ld\n%s\n", url, curl_easy_strerror(code), status, answer.bytes);
-        exit(1);
+/* Appends text to a URL, percent-encoded. */
+static void append(char *url, size_t size, const char *text) {
+    size_t at = strlen(url);
+    for (; *text != 0 && at + 4 < size; text++) {
+        int plain = isalnum((unsigned char)*text) || strchr("/-_.~", *text) != NULL;
+        at += (size_t)snprintf(url + at, size - at, plain ? "%c" : "%%%02X", (unsigned char)*text);
     }
+}
+
+/* Asks for a URL. HTTP/1.0: the answer ends where the connection ends. Returns the body and its length. */
+static char *ask(const char *url, const char *accept, size_t *length) {
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    if (getaddrinfo(host, port, &hints, &found) != 0) fail(host, "unknown host");
+    int stream = socket(found->ai_family, found->ai_socktype, found->ai_protocol);
+    if (stream < 0 || connect(stream, found->ai_addr, found->ai_addrlen) != 0) fail(host, "cannot connect");
+    freeaddrinfo(found);
+    char request[4096];
+    int count = snprintf(request, sizeof request, "GET %s HTTP/1.0\r\nHost: %s\r\nAccept: %s\r\n\r\n", url, host, accept);
+    if (count >= (int)sizeof request || write(stream, request, (size_t)count) != count) fail(url, "not sent");
+    size_t filled = 0, size = 1 << 16;
+    char *answer = malloc(size);
+    ssize_t got = 0;
+    while (answer != NULL && (got = read(stream, answer + filled, size - filled - 1)) > 0) {
+        filled += (size_t)got;
+        if (size - filled < 2) answer = realloc(answer, size *= 2);
+    }
+    close(stream);
+    if (answer == NULL || got < 0) fail(url, "the answer was not read");
+    answer[filled] = 0;
+    char *body = strstr(answer, "\r\n\r\n");
+    if (body == NULL || strncmp(answer + 8, " 200", 4) != 0) fail(url, answer);
+    char *announced = strstr(answer, "content-length: ");
+    *length = filled - (size_t)(body + 4 - answer);
+    /* A value that fails while it is sent ends early. */
+    if (announced == NULL || announced > body || strtoul(announced + 16, NULL, 10) != *length) fail(url, "cut off");
+    memmove(answer, body + 4, *length + 1);
     return answer;
 }
 
-/* The string after "name": in JSON, copied to `out`. */
-static void field(const char *json, const char *name, char *out, size_t size) {
+/* Asks for JSON, and copies the string after "name": to `out`. */
+static void field(const char *url, const char *name, char *out, size_t size) {
     char key[64];
+    size_t length;
+    char *json = ask(url, "application/json", &length);
     snprintf(key, sizeof key, "\"%s\":\"", name);
     const char *at = strstr(json, key);
-    const char *end = at == NULL ? NULL : strchr(at + strlen(key), '"');
-    if (end == NULL || (size_t)(end - at) - strlen(key) >= size) {
-        fprintf(stderr, "the answer has no %s: %s\n", name, json);
-        exit(1);
-    }
-    size_t length = (size_t)(end - at) - strlen(key);
-    memcpy(out, at + strlen(key), length);
+    if (at == NULL) fail(name, json);
+    at += strlen(key);
+    length = strcspn(at, "\"");
+    if (length >= size) fail(name, "too long");
+    memcpy(out, at, length);
     out[length] = 0;
+    free(json);
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) {
-        fprintf(stderr, "usage: %s ENDPOINT DOMAIN PATH [SELECT]\n", argv[0]);
-        return 2;
-    }
-    CURL *curl = curl_easy_init();
-    char url[2048], id[64], path[1024], base[32];
-    char *domain = curl_easy_escape(curl, argv[2], 0);
-
-    snprintf(url, sizeof url, "%s/?domain=%s", argv[1], domain);
-    struct buffer answer = ask(curl, url, "application/json");
-    field(answer.bytes, "root", id, sizeof id);
-    free(answer.bytes);
-    snprintf(path, sizeof path, "%s", argv[3]);
+    if (argc < 5) fail("usage", "read HOST PORT DOMAIN PATH [SELECT]");
+    host = argv[1], port = argv[2];
+    char domain[512] = "?domain=", url[3000], id[64], path[1024], base[32];
+    append(domain, sizeof domain, argv[3]);
+    snprintf(url, sizeof url, "/%s", domain);
+    field(url, "root", id, sizeof id);
+    snprintf(path, sizeof path, "%s", argv[4]);
     for (char *part = strtok(path, "/"); part != NULL; part = strtok(NULL, "/")) {
-        char *title = curl_easy_escape(curl, part, 0);
-        snprintf(url, sizeof url, "%s/groups/%s/links/%s?domain=%s", argv[1], id, title, domain);
-        answer = ask(curl, url, "application/json");
-        field(answer.bytes, "id", id, sizeof id);
-        free(answer.bytes);
-        curl_free(title);
+        char title[1024] = "";
+        append(title, sizeof title, part);
+        snprintf(url, sizeof url, "/groups/%s/links/%s%s", id, title, domain);
+        field(url, "id", id, sizeof id);
     }
-    snprintf(url, sizeof url, "%s/datasets/%s/type?domain=%s", argv[1], id, domain);
-    answer = ask(curl, url, "application/json");
-    field(answer.bytes, "base", base, sizeof base);
-    if (strcmp(base, "H5T_IEEE_F64LE") != 0) {
-        fprintf(stderr, "%s has elements of type %s; this example reads H5T_IEEE_F64LE\n", argv[3], base);
-        return 1;
-    }
-    free(answer.bytes);
-    char *select = curl_easy_escape(curl, argc > 4 ? argv[4] : "", 0);
-    snprintf(url, sizeof url, "%s/datasets/%s/value?domain=%s%s%s", argv[1], id, domain, argc > 4 ? "&select=" : "", select);
-    answer = ask(curl, url, "application/octet-stream");
-    for (size_t at = 0; at + sizeof(double) <= answer.length; at += sizeof(double)) {
+    snprintf(url, sizeof url, "/datasets/%s/type%s", id, domain);
+    field(url, "base", base, sizeof base);
+    if (strcmp(base, "H5T_IEEE_F64LE") != 0) fail("this example reads H5T_IEEE_F64LE, not", base);
+    snprintf(url, sizeof url, "/datasets/%s/value%s&select=", id, domain);
+    append(url, sizeof url, argc > 5 ? argv[5] : "");
+    size_t length;
+    char *bytes = ask(url, "application/octet-stream", &length);
+    for (size_t at = 0; at + sizeof(double) <= length; at += sizeof(double)) {
         double value;
-        memcpy(&value, answer.bytes + at, sizeof value);
+        memcpy(&value, bytes + at, sizeof value);
         printf("%.17g\n", value);
     }
-    curl_easy_cleanup(curl);
+    free(bytes);
     return 0;
 }

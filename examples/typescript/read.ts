@@ -1,24 +1,11 @@
-// Reads a dataset over the HDF REST API: node --experimental-strip-types read.ts ENDPOINT DOMAIN PATH [SELECT]
-// No packages; runs in Node 22.6 and later, Deno, Bun and browsers.
+// Reads a dataset over the HDF REST API: node read.ts ENDPOINT DOMAIN PATH [SELECT]
+// `api.ts` has the types of the service, generated from its /openapi.json (`npm run types`). Node 22.18 and later, Deno and
+// Bun run this file as it is; `npm run build` compiles it to read.js for other versions and browsers.
 
-interface Shape {
-  class: "H5S_SIMPLE" | "H5S_SCALAR" | "H5S_NULL";
-  dims?: number[];
-}
+import type { components } from "./api.ts";
 
-interface Type {
-  class: string;
-  base?: string | Type;
-}
-
-interface HdfObject {
-  id: string;
-  shape?: Shape;
-  type?: Type;
-  links?: Record<string, { class: string; id?: string; h5path?: string }>;
-  attributes?: Record<string, { value: unknown }>;
-}
-
+type HdfObject = components["schemas"]["Object"];
+type Type = components["schemas"]["Type"];
 type Objects = Record<string, HdfObject>;
 type Numbers = Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
   | BigInt64Array | BigUint64Array;
@@ -29,8 +16,8 @@ class Domain {
   /** Opens a domain with one request. */
   static async open(endpoint: string, name: string): Promise<Domain> {
     const answer = await ask(`${endpoint}/?domain=${encodeURIComponent(name)}&getobjs=1`, "application/json");
-    const body = (await answer.json()) as { root: string; domain_objs: Objects };
-    return new Domain(endpoint, name, body.root, body.domain_objs);
+    const body = (await answer.json()) as components["schemas"]["Domain"];
+    return new Domain(endpoint, name, body.root, body.domain_objs ?? {});
   }
 
   /** The object that hard and soft links lead to. */
@@ -59,7 +46,7 @@ class Domain {
 async function ask(url: string, accept: string): Promise<Response> {
   const answer = await fetch(url, { headers: { accept } });
   if (!answer.ok) {
-    const error = (await answer.json()) as { kind: string; message: string; hint: string };
+    const error = (await answer.json()) as components["schemas"]["Error"];
     throw new Error(`${error.kind}: ${error.message}\n  ${error.hint}`);
   }
   return answer;

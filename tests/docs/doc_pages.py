@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +50,14 @@ def blocks(page: Path) -> Iterator[Block]:
 def run(page: Path, environment: dict[str, str]) -> None:
     """Run the blocks of a page in order, in the current directory.
 
-    Python blocks share their variables, as in a notebook; a shell block is a script of its own.
+    Python blocks share their variables, as in a notebook; a shell block is a script of its own. One that ends
+    with ``&`` starts a service, which runs until the end of the page.
     """
+    with contextlib.ExitStack() as services:
+        _run(page, environment, services)
+
+
+def _run(page: Path, environment: dict[str, str], services: contextlib.ExitStack) -> None:
     variables: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.skipped:
@@ -58,9 +67,29 @@ def run(page: Path, environment: dict[str, str]) -> None:
             # Blank lines in front give tracebacks the line numbers of the page.
             code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
             exec(code, variables)
+        elif block.text.rstrip().endswith("&"):
+            services.enter_context(_service(block.text.rstrip().removesuffix("&"), environment, where))
         else:
             script = f"set -euo pipefail\n{block.text}"
             done = subprocess.run(
                 ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=100
             )
             assert done.returncode == 0, f"{where}: status {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+@contextlib.contextmanager
+def _service(command: str, environment: dict[str, str], where: str) -> Iterator[None]:
+    """Start a command, wait until it says that it serves, and end it by its process id."""
+    told = Path(f"service-{where.replace(':', '-')}.log")
+    with told.open("w") as log:
+        process = subprocess.Popen(["bash", "-c", f"exec {command}"], env=environment, stdout=log, stderr=log)
+    try:
+        until = time.monotonic() + 60
+        while "serving at" not in told.read_text():
+            is_late = process.poll() is not None or time.monotonic() > until
+            assert not is_late, f"{where}: {told.read_text()}"
+            time.sleep(0.05)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)

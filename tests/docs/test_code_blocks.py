@@ -26,8 +26,8 @@ _NEEDED = (
     "shapely",
     "h5netcdf",
 )
-#: what one page alone uses: icechunk needs Python 3.12
-_NEEDED_BY = {"plain-zarr": ("icechunk",)}
+#: what single pages use: icechunk needs Python 3.12, h5pyd is a client of the service
+_NEEDED_BY = {"plain-zarr": ("icechunk",), "serve": ("h5pyd",), "serve-an-archive": ("h5pyd",)}
 
 
 @pytest.fixture
@@ -44,7 +44,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     monkeypatch.chdir(place)
     package = str(Path(icecore.__file__).parents[1])
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": path}
+    # The tools of h5pyd are beside the interpreter.
+    search = os.pathsep.join([str(commands), os.environ["PATH"], str(Path(sys.executable).parent)])
+    return {**os.environ, "PATH": search, "PYTHONPATH": path}
 
 
 @pytest.mark.parametrize("page", doc_pages.pages(), ids=lambda page: page.stem)

@@ -15,7 +15,7 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::delegate::Located;
 use crate::domains::{Domain, Domains};
-use crate::error::{Answer, Failure};
+use crate::error::{Answer, Failure, explained};
 use crate::hdf::found::model;
 use crate::hdf::load::model as loaded;
 use crate::hdf::permission::{check, refused};
@@ -95,7 +95,11 @@ impl Shared {
 
     /// The domain that a request names, which its user may read; waits until it is open.
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
-        let name = params.domain();
+        self.opened_as(params.domain(), params)
+    }
+
+    /// A domain that the request's user may read.
+    pub fn opened_as(&self, name: &str, params: &Params) -> Answer<Arc<Domain>> {
         let live = if self.config.writable { self.lives.current(&self.domains, name)? } else { None };
         let domain = live.map_or_else(|| self.domains.open(name), Ok)?;
         self.permitted(&domain, params, "read")?;
@@ -133,7 +137,7 @@ pub(crate) async fn observed(State(app): State<App>, request: Request, next: Nex
         return Failure::busy(message).into_response();
     };
     app.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
-    let answer = next.run(request).await;
+    let answer = explained(next.run(request).await);
     app.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
     app.metrics.answered(&method, &route, answer.status().as_u16(), begun.elapsed());
     answer

@@ -97,6 +97,33 @@ impl IntoResponse for Failure {
     }
 }
 
+/// Responses of the framework, which have no kind and no hint, as those of the service.
+pub(crate) fn explained(answer: Response) -> Response {
+    let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("application/json") {
+        return answer;
+    }
+    let failure = match answer.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Failure::too_large("the body of the request is too large", "send less at a time: write parts of a dataset")
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            let error = Error::new(ErrorKind::Unsupported, "the path does not have this method");
+            Failure::new(StatusCode::METHOD_NOT_ALLOWED, error.hint("GET /docs lists the methods of all paths"))
+        }
+        StatusCode::BAD_REQUEST => {
+            Failure::invalid("the request could not be read", "percent-encode the path, and send a complete body")
+        }
+        _ => return answer,
+    };
+    let allowed = answer.headers().get(header::ALLOW).cloned();
+    let mut made = failure.into_response();
+    if let Some(allowed) = allowed {
+        made.headers_mut().insert(header::ALLOW, allowed);
+    }
+    made
+}
+
 fn reason(message: &str) -> Option<ReasonPhrase> {
     let plain = |c: char| if c.is_ascii_graphic() || c == ' ' { c } else { '?' };
     let text: String = message.chars().take(LONGEST_REASON).map(plain).collect();

@@ -9,6 +9,7 @@ use axum::routing::get;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
+use crate::schemas;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/openapi.json", get(document)).route("/docs", get(page))
@@ -32,6 +33,14 @@ const SCAN: &[&str] = &["columns", "where", "within", "xy", "source", "limit"];
 
 const OPERATIONS: &[Operation] = &[
     ("get", "/", "domains", "A domain; with getobjs=1 all its objects", &["domain", "getobjs", "include_attrs"], JSON),
+    (
+        "post",
+        "/",
+        "domains",
+        "Objects by their paths: {\"h5paths\": […]}",
+        &["domain", "parent_id", "follow_soft_links"],
+        JSON,
+    ),
     ("put", "/", "domains", "Make a domain or folder; with flush=1 commit its changes", &["domain", "flush"], JSON),
     ("delete", "/", "domains", "Remove a domain with all its versions, or an empty folder", DOMAIN, JSON),
     ("get", "/about", "service", "Name and version of the service", &[], JSON),
@@ -85,6 +94,7 @@ const OPERATIONS: &[Operation] = &[
     ("put", "/{collection}/{id}/attributes", "attributes", "Write several attributes", DOMAIN, JSON),
     ("delete", "/{collection}/{id}/attributes", "attributes", "Remove several attributes", DOMAIN, JSON),
     ("get", "/{collection}/{id}/attributes/{name}", "attributes", "An attribute with its value", DOMAIN, JSON),
+    ("get", "/{collection}/{id}/attributes/{name}/value", "attributes", "The elements of an attribute", DOMAIN, VALUES),
     ("put", "/{collection}/{id}/attributes/{name}", "attributes", "Write an attribute", DOMAIN, JSON),
     ("delete", "/{collection}/{id}/attributes/{name}", "attributes", "Remove an attribute", DOMAIN, JSON),
     ("get", "/zarr/{key}", "zarr", "A key of Zarr v3: REPOSITORY[@VERSION]/PATH/zarr.json or …/c/0/1", &[], VALUES),
@@ -140,11 +150,7 @@ fn described() -> Value {
         "info": {"title": "icecore", "version": env!("CARGO_PKG_VERSION"),
                  "description": "HDF REST as HSDS serves it, plain Zarr v3, tables and products."},
         "paths": paths,
-        "components": {"schemas": {"Error": {
-            "type": "object",
-            "required": ["status", "kind", "message", "hint"],
-            "properties": {"status": {"type": "integer"}, "kind": {"type": "string"},
-                           "message": {"type": "string"}, "hint": {"type": "string"}}}}},
+        "components": {"schemas": schemas::all()},
     })
 }
 
@@ -158,7 +164,7 @@ fn one((method, path, group, summary, query, kinds): &Operation) -> Value {
     let schema = |kind: &&str| {
         (
             kind.to_string(),
-            json!({"schema": if *kind == "application/json" { json!({"type": "object"}) } else { text.clone() }}),
+            json!({"schema": if *kind == "application/json" { schemas::reply(method, path) } else { text.clone() }}),
         )
     };
     let content: Map<String, Value> = kinds.iter().map(schema).collect();
@@ -239,5 +245,15 @@ mod tests {
             .map(|o| o["operationId"].as_str().unwrap())
             .collect();
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), OPERATIONS.len());
+    }
+
+    #[test]
+    fn every_reference_leads_to_a_schema() {
+        let document = described();
+        let text = document.to_string();
+        let named: BTreeSet<&str> =
+            text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(named.len() > 10);
+        assert!(named.iter().all(|name| document["components"]["schemas"].get(name).is_some()), "{named:?}");
     }
 }

@@ -84,6 +84,7 @@ impl Server {
         let lives = App::clone(&app);
         let served = runtime.block_on(async {
             tokio::spawn(tend(App::clone(&app)));
+            tokio::spawn(trim());
             let late = async {
                 let _ = ended.await;
                 tokio::time::sleep(GRACE).await;
@@ -119,6 +120,15 @@ async fn tend(app: App) {
         tokio::time::sleep(LOOK).await;
         let shared = App::clone(&app);
         let _tended = tokio::task::spawn_blocking(move || shared.lives.tend()).await;
+    }
+}
+
+/// Returns freed memory to the system from time to time.
+async fn trim() {
+    const INTERVAL: Duration = Duration::from_secs(10);
+    loop {
+        tokio::time::sleep(INTERVAL).await;
+        let _trimmed = tokio::task::spawn_blocking(icecore::memory::trim).await;
     }
 }
 

@@ -280,3 +280,21 @@ fn random_changes_of_good_requests_never_fail_the_service() {
     }
     assert!(counts.iter().all(|count| *count > 150), "accepted and refused: {counts:?}");
 }
+
+#[test]
+fn refusals_of_the_framework_have_a_kind_and_a_hint_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = start_with(&[directory.path()], Config { writable: true, ..Config::default() });
+    for (method, target, status) in [("DELETE", "/about", 405), ("GET", "/groups/%FF%FE?domain=/d", 400)] {
+        let reply = server.ask(method, target, &[], b"");
+        assert_eq!(reply.status, status, "{method} {target}");
+        let body = reply.json();
+        assert!(!body["kind"].as_str().unwrap().is_empty() && !body["hint"].as_str().unwrap().is_empty());
+    }
+    drop(server);
+    let limits = icecore_server::Limits { body: 1000, ..Default::default() };
+    let server = start_with(&[directory.path()], Config { limits, ..Config::default() });
+    let reply = server.ask("POST", "/datasets/d-x/value?domain=/d", &[], &[0; 1001]);
+    assert_eq!(reply.status, 413);
+    assert_eq!(reply.json()["kind"], "memory");
+}

@@ -295,3 +295,44 @@ fn users_and_lists() {
     assert_eq!((ask("GET", "/?domain=/d", bob), ask("POST", "/groups?domain=/d", bob)), (200, 403));
     assert_eq!(server.get("/about").status, 200);
 }
+
+/// Paths of all arrays after a flush.
+fn arrays(root: &Path) -> Vec<String> {
+    let nodes = repo(root, "d").snapshot(None).unwrap().nodes().to_vec();
+    nodes
+        .into_iter()
+        .filter(|node| node.zarr_json.windows(7).any(|w| w == b"\"array\""))
+        .map(|node| node.path)
+        .collect()
+}
+
+#[test]
+fn a_failed_request_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = writable(directory.path());
+    let (root, _, id) = made(&server);
+    let before = values(&server, &id);
+    let target = format!("/datasets/{id}/value?domain=/d");
+    // The dataset grows before its elements are counted.
+    done(&server, "PUT", &target, json!({"append": 2, "value": [1, 2, 3, 4]}), 400);
+    assert_eq!(values(&server, &id), before);
+    // The first of two datasets has its elements when the second one fails.
+    let two = json!([{"type": "H5T_STD_I32LE", "shape": [2], "value": [1, 2], "link": {"id": root, "name": "x"}},
+        {"type": "H5T_STD_I32LE", "shape": [2], "value": [1, 2, 3], "link": {"id": root, "name": "y"}}]);
+    done(&server, "POST", "/datasets?domain=/d", two, 400);
+    // One point of two is outside; the first would need another type of the array.
+    let text = json!({"class": "H5T_STRING", "length": "H5T_VARIABLE", "charSet": "H5T_CSET_ASCII"});
+    let body = json!({"type": text, "shape": [3], "value": ["a", "b", "c"], "link": {"id": root, "name": "t"}});
+    let texts = done(&server, "POST", "/datasets?domain=/d", body, 201)["id"].as_str().unwrap().to_owned();
+    let points = json!({"points": [0, 9], "value_base64": "AQAAAP8BAAAAYQ=="});
+    done(&server, "PUT", &format!("/datasets/{texts}/value?domain=/d"), points, 400);
+    assert_eq!(values(&server, &texts), json!(["a", "b", "c"]));
+    done(&server, "PUT", "/?domain=/d&flush=1", json!({}), 204);
+    assert_eq!(arrays(directory.path()), ["/g/a", "/t"]);
+    let document = repo(directory.path(), "d").snapshot(None).unwrap().node("/t").unwrap().zarr_json.clone();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    assert_eq!(document["data_type"], "string");
+    let document = repo(directory.path(), "d").snapshot(None).unwrap().node("/g/a").unwrap().zarr_json.clone();
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    assert_eq!(document["shape"], json!([4, 3]));
+}

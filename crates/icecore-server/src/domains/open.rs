@@ -16,6 +16,7 @@ use super::model::Model;
 use super::mounts::{Entry, Found, Mounts};
 use crate::config::Limits;
 use crate::delegate::{Delegate, Located};
+use crate::kept::Kept;
 
 /// An open version of a repository.
 pub(crate) struct Domain {
@@ -33,6 +34,8 @@ pub(crate) struct Domain {
     pub model: OnceLock<Arc<Model>>,
     /// All objects as JSON, made on first demand.
     pub objects: OnceLock<Bytes>,
+    /// Opened datasets, by id.
+    pub datasets: Kept,
 }
 
 impl Domain {
@@ -262,7 +265,8 @@ pub(crate) fn domain(name: &str, unversioned: &str, session: Session) -> Result<
     let is_marked = root.get("attributes").and_then(|a| a.get("icecore")).is_some_and(|own| own.get("hdf5").is_some());
     let tag = session.snapshot_id().to_owned();
     let (model, objects) = (OnceLock::new(), OnceLock::new());
-    Ok(Domain { name: name.to_owned(), session, ids, time, tag, is_marked, model, objects })
+    let (name, datasets) = (name.to_owned(), Kept::default());
+    Ok(Domain { name, session, ids, time, tag, is_marked, model, objects, datasets })
 }
 
 /// The domain at its branch's head, if the head has moved.

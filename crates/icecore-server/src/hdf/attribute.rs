@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::collection;
 use super::folders::matches;
 use super::found::Found;
-use super::reply;
+use super::select::wants_bytes;
+use super::{body, incoming, reply, types_parse};
 use crate::app::App;
 use crate::domains::{Domain, Include};
 use crate::error::{Answer, Failure};
@@ -82,17 +83,45 @@ pub(super) async fn one(
 ) -> Answer {
     answer(app, params, move |domain, params| {
         reply::versioned(&headers, domain, || {
-            let found = of(domain, &kind, &id, params)?.into_iter().find(|(each, _)| *each == name);
-            let (_, attribute) = found.ok_or_else(|| {
-                let hint = format!("GET /{kind}/{id}/attributes lists them");
-                Failure::missing(format!("the object has no attribute {name:?}"), hint)
-            })?;
+            let attribute = found(domain, &kind, &id, &name, params)?;
             let with_value = params.get("includedata").is_none() || params.flag("includedata");
             let mut item = item(&name, &attribute, with_value);
             item["lastModified"] = json!(domain.time);
             item["hrefs"] = json!([]);
             Ok(item)
         })
+    })
+    .await
+}
+
+fn found(domain: &Domain, kind: &str, id: &str, name: &str, params: &Params) -> Answer<Value> {
+    let found = of(domain, kind, id, params)?.into_iter().find(|(each, _)| each == name);
+    found.map(|(_, attribute)| attribute).ok_or_else(|| {
+        let hint = format!("GET /{kind}/{id}/attributes lists them");
+        Failure::missing(format!("the object has no attribute {name:?}"), hint)
+    })
+}
+
+/// The elements of an attribute, as bytes or JSON.
+pub(super) async fn value(
+    State(app): State<App>,
+    Path((kind, id, name)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    params: Params,
+) -> Answer {
+    answer(app, params, move |domain, params| {
+        let attribute = found(domain, &kind, &id, &name, params)?;
+        let value = attribute.get("value").unwrap_or(&Value::Null);
+        if !wants_bytes(&headers) {
+            return Ok(reply::plain(json!({"value": value, "hrefs": []}).to_string()));
+        }
+        let mut bytes = Vec::new();
+        if !value.is_null() {
+            let parsed = types_parse::parse(attribute.get("type").unwrap_or(&Value::Null))?;
+            let rank = attribute.pointer("/shape/dims").and_then(Value::as_array).map_or(0, Vec::len);
+            incoming::from_json(value, rank, &parsed.h5, parsed.big, &mut bytes)?;
+        }
+        Ok(body::binary(bytes))
     })
     .await
 }

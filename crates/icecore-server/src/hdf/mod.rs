@@ -29,6 +29,7 @@ pub(crate) mod load;
 mod nest;
 mod object;
 mod paired;
+mod paths;
 pub(crate) mod permission;
 mod point_values;
 mod points;
@@ -61,7 +62,7 @@ pub(crate) fn routes() -> Router<App> {
     let link = get(links::one).put(edit_links::put).delete(edit_links::delete);
     let value = get(value::get).post(points::post).put(edit_value::put);
     Router::new()
-        .route("/", get(domain::get).put(edit_domain::put).delete(edit_domain::delete))
+        .route("/", get(domain::get).post(paths::post).put(edit_domain::put).delete(edit_domain::delete))
         .route("/about", get(about::get))
         .route("/info", get(about::info))
         .route("/domains", get(folders::get))
@@ -81,6 +82,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/datasets/{id}/query", get(query::indices))
         .route("/{collection}/{id}/attributes", attributes)
         .route("/{collection}/{id}/attributes/{name}", attribute)
+        .route("/{collection}/{id}/attributes/{name}/value", get(attribute::value))
 }
 
 /// The collection of a URL.

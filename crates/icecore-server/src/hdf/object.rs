@@ -1,5 +1,7 @@
 //! Groups, datasets and committed types: one object's metadata.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -118,9 +120,12 @@ pub(super) async fn datatypes(State(app): State<App>, headers: HeaderMap, params
 }
 
 /// The request's dataset.
-pub(super) async fn opened(app: &App, id: &str, params: &Params) -> Answer<(std::sync::Arc<Domain>, Dataset)> {
-    let (shared, id, name) = (App::clone(app), id.to_owned(), params.domain().to_owned());
+pub(super) async fn opened(app: &App, id: &str, params: &Params) -> Answer<(Arc<Domain>, Arc<Dataset>)> {
     let domain = app.domain(params).await?;
+    if let Some(dataset) = domain.datasets.get(id) {
+        return Ok((domain, dataset));
+    }
+    let (shared, id, name) = (App::clone(app), id.to_owned(), params.domain().to_owned());
     app.blocking(move || {
         let found = Found::new(&domain, Collection::Datasets, &id)?;
         // A new dataset gets its node at the first read of values.
@@ -132,7 +137,7 @@ pub(super) async fn opened(app: &App, id: &str, params: &Params) -> Answer<(std:
             }
             found => (domain, found),
         };
-        let dataset = found.dataset(&domain)?;
+        let dataset = domain.datasets.put(&id, found.dataset(&domain)?);
         Ok((domain, dataset))
     })
     .await

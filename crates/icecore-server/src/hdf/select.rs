@@ -23,7 +23,7 @@ use crate::params::Params;
 pub(super) struct Reading {
     pub app: App,
     pub domain: Arc<Domain>,
-    pub dataset: Dataset,
+    pub dataset: Arc<Dataset>,
     /// Indexes of the requested fields of a record; `None`: all.
     fields: Option<Vec<usize>>,
     pub not_finite: NotFinite,
@@ -35,7 +35,7 @@ pub(super) fn wants_bytes(headers: &HeaderMap) -> bool {
 }
 
 impl Reading {
-    pub fn new(app: App, domain: Arc<Domain>, dataset: Dataset, params: &Params) -> Answer<Self> {
+    pub fn new(app: App, domain: Arc<Domain>, dataset: Arc<Dataset>, params: &Params) -> Answer<Self> {
         let names = params.get("fields").filter(|fields| !fields.is_empty());
         let fields = names.map(|names| fields(&dataset.h5, names)).transpose()?;
         let not_finite = if params.flag("ignore_nan") { NotFinite::Null } else { NotFinite::Words };

@@ -57,7 +57,7 @@ impl Live {
     /// Changes the domain; a failed change leaves its objects as they were.
     pub fn edit<T>(&self, change: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
         self.locked_for(true, |state| {
-            let before = (state.model.clone(), state.dirty.clone(), state.unlinked.clone());
+            let before = state.begin();
             match change(state) {
                 Ok(done) => {
                     state.changed();
@@ -65,7 +65,7 @@ impl Live {
                     Ok(done)
                 }
                 Err(failure) => {
-                    state.undo(before);
+                    state.undo(before)?;
                     Err(failure)
                 }
             }

@@ -23,6 +23,7 @@ impl State {
         let document = writer.array_document(&path)?;
         let document = document
             .ok_or_else(|| Failure::missing(format!("the dataset {id} has been deleted"), "open the domain again"))?;
+        self.replaced.push((path.clone(), document.to_vec()));
         let mut document = parsed(&path, &document)?;
         document.insert("shape".to_owned(), json!(dims));
         writer.update_array(&path, Value::from(document).to_string().as_bytes())?;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::domains::ids::{self, Ids};
 use crate::domains::{Collection, Domain, Model, Object, domain};
 use crate::error::Answer;
+use crate::kept::Kept;
 use crate::unique::{now, random};
 
 /// Reads the objects of a domain.
@@ -36,6 +37,8 @@ pub(crate) struct State {
     pub(super) has_written: bool,
     /// Objects without links, with the time at which they lost the last one.
     pub(super) unlinked: HashMap<String, Instant>,
+    /// Documents of arrays that the current request changed, as they were before: the oldest first.
+    pub(super) replaced: Vec<(String, Vec<u8>)>,
     revision: u64,
     salt: u64,
     pub(super) picture: Option<Arc<Domain>>,
@@ -59,6 +62,7 @@ impl State {
             stale: false,
             has_written: false,
             unlinked: HashMap::new(),
+            replaced: Vec::new(),
             revision: 0,
             salt: random(),
             picture: None,
@@ -82,17 +86,43 @@ impl State {
         self.touched = Instant::now();
     }
 
-    /// Reverts the changes of a failed request. Nodes that it created for older objects are kept.
-    pub(super) fn undo(&mut self, before: Before) {
+    /// The state before a request.
+    pub(super) fn begin(&mut self) -> Before {
+        self.replaced.clear();
+        (self.model.clone(), self.dirty.clone(), self.unlinked.clone())
+    }
+
+    /// Reverts the changes of a failed request. Nodes that it created for older objects are kept, its own are removed.
+    pub(super) fn undo(&mut self, before: Before) -> Result<()> {
         let placed: Vec<(String, Option<String>)> =
             self.model.objects().map(|object| (object.id.clone(), object.path.clone())).collect();
         (self.model, self.dirty, self.unlinked) = before;
-        for (id, path) in placed.into_iter().filter(|(_, path)| path.is_some()) {
-            if let Some(object) = self.model.get_mut(&id).filter(|object| object.path.is_none()) {
-                object.path = path;
-                self.dirty.insert(id);
+        for (id, path) in placed {
+            let Some(path) = path else { continue };
+            if let Some(object) = self.model.get_mut(&id) {
+                if object.path.is_none() {
+                    object.path = Some(path);
+                    self.dirty.insert(id);
+                }
+            } else if self.writing()?.writer().exists(&path)? {
+                self.writing()?.delete(&path)?;
+                self.stale = true;
             }
         }
+        // An unlinked object whose node the request has removed cannot come back.
+        let paths = self.unlinked.keys().filter_map(|id| Some((id.clone(), self.model.get(id)?.path.clone()?)));
+        for (id, path) in paths.collect::<Vec<_>>() {
+            if !self.writing()?.writer().exists(&path)? {
+                self.model.remove(&id);
+                self.unlinked.remove(&id);
+                self.dirty.remove(&id);
+            }
+        }
+        for (path, document) in std::mem::take(&mut self.replaced).into_iter().rev() {
+            self.writing()?.writer().update_array(&path, &document)?;
+            self.stale = true;
+        }
+        Ok(())
     }
 
     /// An immutable copy for readers.
@@ -110,6 +140,7 @@ impl State {
             is_marked: true,
             model: OnceLock::from(Arc::new(self.model.clone())),
             objects: OnceLock::new(),
+            datasets: Kept::default(),
         });
         self.picture = Some(Arc::clone(&domain));
         Ok(domain)

@@ -218,6 +218,10 @@ impl State {
     /// `mismatch` where their number is another; `selection` for points outside; `invalid` for texts that are not UTF-8 in
     /// a plain Zarr array. Then nothing is written.
     pub(crate) fn write(&mut self, path: &str, places: &Places, elements: &Elements) -> Result<()> {
+        if let Places::Points(points) = places {
+            // Before the array is converted, and before any element is written.
+            of_points(self.view(path)?.meta(), points, &mut |_| Ok(()))?;
+        }
         self.widen(path, elements)?;
         let view = self.view(path)?;
         let meta = Arc::new(view.meta().clone());

@@ -1,4 +1,4 @@
-//! Limit on the address space that malloc arenas take (`ulimit -v`).
+//! Settings of glibc's malloc: address space that arenas take (`ulimit -v`), and the return of freed memory.
 
 /// Address space that glibc reserves for each thread's arena; most of it stays unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -24,3 +24,15 @@ pub fn spare_addresses() {
 /// Other allocators reserve nothing.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn spare_addresses() {}
+
+/// Returns freed memory of all arenas to the kernel. A process that runs for long needs it: each thread allocates in its own
+/// arena, and freed blocks stay there.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub fn trim() {
+    // SAFETY: the allocator takes its own locks; only free pages are returned.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other allocators return freed memory themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub fn trim() {}

@@ -17,7 +17,7 @@ use idle_blocks::{Block, Idle};
 
 use crate::settings;
 
-pub use arenas::spare_addresses;
+pub use arenas::{spare_addresses, trim};
 
 /// Smaller results come from the C library, which reuses such blocks itself.
 pub const WORTH: usize = 1 << 20;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -178,9 +179,35 @@ def _hsds(path: Path, work: Path, runs: int, notes: list[str], say: Say) -> list
             if done.returncode and tool == "hsload":
                 notes.append(f"HSDS was not read: {tool} failed: {(done.stdout + done.stderr)[-300:]}")
                 return []
-        reads = _remote("HSDS, loaded", f"/home/{servers.USER}/granule.h5", server, runs, say, **account)
-    notes.append("HSDS with links is left out: hsload --link of h5pyd 1.0.0 fails with HSDS 1.0.2.")
-    return [reads]
+        reads = [_remote("HSDS, loaded", f"/home/{servers.USER}/granule.h5", server, runs, say, **account)]
+        if _hsds_linked(path, work / "hsds", server, notes, say):
+            domain = f"/home/{servers.USER}/linked.h5"
+            reads.append(_remote("HSDS, linked", domain, server, runs, say, **account))
+    return reads
+
+
+def _hsds_linked(path: Path, folder: Path, server: Running, notes: list[str], say: Say) -> bool:
+    """Link the granule into HSDS with the program HSLOAD_PROGRAM; returns whether that succeeded."""
+    program = os.environ.get("HSLOAD_PROGRAM")
+    if program is None:
+        notes.append(
+            "HSDS with links is left out: hsload --link of h5pyd 1.0.0 fails with HSDS 1.0.2; name that of"
+            " h5pyd 0.24 in HSLOAD_PROGRAM."
+        )
+        return False
+    say("linking into HSDS")
+    copy = folder / servers.BUCKET / path.name
+    shutil.copy(path, copy)
+    source = f"{servers.BUCKET}/{path.name}"
+    login = ["-e", server.endpoint, "-u", servers.USER, "-p", servers.PASSWORD]
+    words = ["--link", "--linkpath", source, source, f"/home/{servers.USER}/linked.h5"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [program, *login, *words], cwd=folder, capture_output=True, text=True, env=environment
+    )
+    if done.returncode:
+        notes.append(f"HSDS with links was not read: hsload failed: {(done.stdout + done.stderr)[-300:]}")
+    return done.returncode == 0
 
 
 def _check(found: list[Reads]) -> None:

@@ -20,6 +20,8 @@ from pathlib import Path
 from icecore import errors
 
 USER, PASSWORD = "bench", "bench"
+#: the bucket of HSDS: a directory in its root directory
+BUCKET = "hsdstest"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Running:
         except (urllib.error.URLError, OSError):
             return None
         counts = re.findall(r'icecore_requests_total\{.*route="(?!/metrics)[^"]*".*\} (\d+)', text)
-        return sum(map(int, counts))
+        return sum(map(int, counts)) if counts else None
 
 
 def _stat(pid: int) -> list[str]:
@@ -90,10 +92,10 @@ def hsds_server(program: str, folder: Path) -> Iterator[Running]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (folder / "hsdstest").mkdir(parents=True)
+    (folder / BUCKET).mkdir(parents=True)
     (folder / "users").write_text(f"admin:admin\n{USER}:{PASSWORD}\n")
     options = (
-        f"--root_dir {folder} --bucket_name hsdstest --password_file {folder / 'users'} --host 127.0.0.1"
+        f"--root_dir {folder} --bucket_name {BUCKET} --password_file {folder / 'users'} --host 127.0.0.1"
     )
     command = [program, *options.split(), "--port", str(port), "--count", "1", "--loglevel", "ERROR"]
     with subprocess.Popen(

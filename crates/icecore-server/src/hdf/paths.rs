@@ -1,0 +1,103 @@
+//! Objects by their paths: `POST /` with `{"h5paths": [...]}`, as HDF's REST VOL connector sends it.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use serde_json::{Map, Value, json};
+
+use super::found::{Found, root};
+use super::reply;
+use crate::app::{App, Shared};
+use crate::domains::{Collection, Domain, Include, ids};
+use crate::error::{Answer, Failure};
+use crate::params::Params;
+
+/// Maximum number of soft and external links of a path: they may form a circle.
+const MOST_LINKS: usize = 32;
+/// Maximum number of paths in a request.
+const MOST_PATHS: usize = 10_000;
+
+/// A walk from a group along the parts of a path.
+struct Walk<'a> {
+    app: &'a Shared,
+    params: &'a Params,
+    /// Soft and external links that may still be followed.
+    left: usize,
+}
+
+impl Walk<'_> {
+    /// The object that a path leads to, and its domain.
+    fn find(&mut self, domain: &Arc<Domain>, base: &str, path: &str) -> Answer<(Arc<Domain>, String)> {
+        let first = if path.starts_with('/') { root(domain) } else { base };
+        let (mut domain, mut id) = (Arc::clone(domain), first.to_owned());
+        for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            let link = link(&domain, &id, part, path)?;
+            (domain, id) = self.follow(&domain, &id, &link, path)?;
+        }
+        Ok((domain, id))
+    }
+
+    fn follow(&mut self, domain: &Arc<Domain>, group: &str, link: &Value, path: &str) -> Answer<(Arc<Domain>, String)> {
+        let text = |name: &str| link.get(name).and_then(Value::as_str);
+        if let Some(id) = text("id") {
+            return Ok((Arc::clone(domain), id.to_owned()));
+        }
+        let file = text("h5domain").or_else(|| text("file"));
+        let flag = if file.is_some() { "follow_external_links" } else { "follow_soft_links" };
+        if !self.params.flag(flag) {
+            return Err(missing(domain, path, &format!("it has a link that needs {flag}=1")));
+        }
+        self.left = self.left.checked_sub(1).ok_or_else(|| missing(domain, path, "its links form a circle"))?;
+        let target = text("h5path").unwrap_or("/");
+        match file {
+            None => self.find(domain, group, target),
+            Some(file) => {
+                let other = self.app.opened_as(file, self.params)?;
+                let base = root(&other).to_owned();
+                self.find(&other, &base, target)
+            }
+        }
+    }
+}
+
+fn missing(domain: &Domain, path: &str, why: &str) -> Failure {
+    Failure::missing(format!("{} has no object {path}: {why}", domain.name), "GET the links of its groups")
+}
+
+fn link(domain: &Domain, group: &str, title: &str, path: &str) -> Answer<Value> {
+    let none = || missing(domain, path, &format!("there is no link {title}"));
+    if ids::collection(group) != Some(Collection::Groups) {
+        return Err(none());
+    }
+    let include = Include { attributes: false, links: true, path: false };
+    let object = Found::new(domain, Collection::Groups, group)?.json(domain, include)?;
+    object.get("links").and_then(|links| links.get(title)).cloned().ok_or_else(none)
+}
+
+pub(super) async fn post(State(app): State<App>, params: Params, body: Bytes) -> Answer {
+    let domain = app.domain(&params).await?;
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let body = reply::json_body(&body)?;
+        let paths: Option<Vec<&str>> =
+            body.get("h5paths").and_then(Value::as_array).and_then(|list| list.iter().map(Value::as_str).collect());
+        let paths = paths.filter(|paths| paths.len() <= MOST_PATHS).ok_or_else(|| {
+            Failure::invalid("the body has no list of paths", "send {\"h5paths\": [\"/group/dataset\"]}")
+        })?;
+        let base = params.get("parent_id").map_or_else(|| root(&domain).to_owned(), str::to_owned);
+        let include =
+            Include { attributes: params.flag("include_attrs"), links: params.flag("include_links"), path: false };
+        let mut found = Map::new();
+        for path in paths {
+            let (owner, id) = Walk { app: &shared, params: &params, left: MOST_LINKS }.find(&domain, &base, path)?;
+            let collection = ids::collection(&id).unwrap_or(Collection::Groups);
+            let mut object = Found::new(&owner, collection, &id)?.json(&owner, include)?;
+            object.insert("domain".to_owned(), json!(owner.name));
+            object.insert("class".to_owned(), json!(collection.name().trim_end_matches('s')));
+            found.insert(path.to_owned(), object.into());
+        }
+        Ok(reply::plain(json!({"h5paths": found}).to_string()))
+    })
+    .await
+}
