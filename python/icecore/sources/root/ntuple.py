@@ -13,7 +13,7 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
-from icecore.sources.root.entries import ENTRY, copied, linked
+from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
 from icecore.sources.root.foreign import foreign
 from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import part, root_file
@@ -322,7 +322,7 @@ def _linked(
         configuration["range"] = column["range"]
     codec = {"name": _PAGE, "configuration": configuration}
     where = ntuple.offsets[pages], ntuple.lengths[pages]
-    return linked(path, elements // per, row, dtype, codec, ntuple.identity, *where, reader, dim)
+    return linked(path, elements // per, row, dtype, codec, Baskets(ntuple.identity, *where), reader, dim)
 
 
 def _collection(
