@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from icecore import _icecore, errors
 from icecore.repository.nodes import suggestion
 from icecore.sources.files.identity import identity, is_remote, unchanged
@@ -62,7 +64,7 @@ def _open(source: str, tree: str, copies: bool) -> ArrayMap:
     file = root_file(source, before)
     result = ArrayMap(source)
     for path, kind in _kinds(file, source, tree).items():
-        add = add_tree
+        add: Callable[..., None] = add_tree
         if kind in _NTUPLES:
             from icecore.sources.root.ntuple import add_ntuple as add
         try:

@@ -135,9 +135,11 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
         kind = branch["kind"]
         if own or kind not in _KINDS or (kind == "jagged" and branch["embedded"]) or _alike(branch) != like:
             apart.add(number)
-    columns = (found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths"))
+    first, stop, offsets, lengths = (
+        found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths")
+    )
     embedded = np.array([branch["embedded"] for branch in branches], "i8")
-    return _Part(entries, *columns, numbers, embedded, apart)
+    return _Part(entries, first, stop, offsets, lengths, numbers, embedded, apart)
 
 
 def _closed(branches: list[dict[str, Any]], apart: set[int]) -> set[int]:

@@ -116,9 +116,9 @@ def add_tree(
     """
     found = file.tree(name)
     about = json.loads(found["json"])
-    columns = (found[key] for key in ("first", "stop", "offsets", "lengths"))
+    first, stop, offsets, lengths = (found[key] for key in ("first", "stop", "offsets", "lengths"))
     described = about["branches"], about["entries"]
-    tree = Tree(file, path, identity, name, root, result, *columns, *described)
+    tree = Tree(file, path, identity, name, root, result, first, stop, offsets, lengths, *described)
     every = range(len(tree.branches))
     add_branches(tree, about["title"], set(every) if numbers is None else numbers, copies)
 
