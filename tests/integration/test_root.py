@@ -33,6 +33,42 @@ for name, kind in {"zlib": kinds.kZLIB, "lz4": kinds.kLZ4, "zstd": kinds.kZSTD, 
 """
 
 
+#: RNTuple fields that other readers took for something else
+UNUSUAL = """
+import sys, ROOT
+ROOT.gInterpreter.Declare(r'''
+#include <atomic>
+#include <bitset>
+#include <optional>
+#include <ROOT/RField.hxx>
+#include <ROOT/RNTupleModel.hxx>
+#include <ROOT/RNTupleWriter.hxx>
+void make(const char *path) {
+  auto model = ROOT::RNTupleModel::Create();
+  const char *fields[][2] = {{"a", "std::atomic<int>"}, {"b", "std::bitset<70>"},
+    {"v", "std::vector<std::bitset<5>>"}, {"o", "std::optional<float>"}, {"u", "std::unique_ptr<float>"}};
+  for (auto &f : fields) model->AddField(ROOT::RFieldBase::Create(f[0], f[1]).Unwrap());
+  auto writer = ROOT::RNTupleWriter::Recreate(std::move(model), "n", path);
+  auto entry = writer->CreateEntry();
+  auto a = entry->GetPtr<std::atomic<int>>("a");
+  auto b = entry->GetPtr<std::bitset<70>>("b");
+  auto v = entry->GetPtr<std::vector<std::bitset<5>>>("v");
+  auto o = entry->GetPtr<std::optional<float>>("o");
+  auto u = entry->GetPtr<std::unique_ptr<float>>("u");
+  for (int i = 0; i < 50; i++) {
+    *a = i * 1000003 - 20000000;
+    b->reset(); b->set(i); b->set(69, i % 2);
+    v->clear();
+    for (int j = 0; j < i % 3; j++) v->push_back(std::bitset<5>(i + j));
+    if (i % 4) { *o = i * 0.5f; *u = std::make_unique<float>(-i); } else { o->reset(); u->reset(); }
+    writer->Fill(*entry);
+    if (i == 20) writer->CommitCluster();
+  }
+}''')
+ROOT.make(sys.argv[1])
+"""
+
+
 def python_of(tool: str) -> str:
     program = TOOLS / tool / "bin" / "python"
     if not program.exists():
@@ -71,3 +107,24 @@ def test_real_files(dump: str) -> None:
     if not FILES.is_dir():
         pytest.skip("no real files at ../shared/data")
     compare(dump, FILES)
+
+
+def test_atomic_bitset_and_optional(tmp_path: Path) -> None:
+    import icecore
+
+    path = tmp_path / "unusual.root"
+    command = [python_of("root"), "-c", UNUSUAL, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    icecore.link(f"{path}:n", into=tmp_path / "r.icecore", group="/")
+    icecore.pack(f"{path}:n", tmp_path / "p.icecore", group="/")
+    rows = range(50)
+    for name in ("r", "p"):
+        found = icecore.open(tmp_path / f"{name}.icecore").table("/").arrays()
+        assert found.a.to_list() == [i * 1000003 - 20000000 for i in rows]
+        assert found.b.to_list() == [[j == i or (j == 69 and i % 2 == 1) for j in range(70)] for i in rows]
+        assert found.v.to_list() == [
+            [[bool((i + j) >> bit & 1) for bit in range(5)] for j in range(i % 3)] for i in rows
+        ]
+        assert found.o.to_list() == [i * 0.5 if i % 4 else None for i in rows]
+        assert found.u.to_list() == [-float(i) if i % 4 else None for i in rows]

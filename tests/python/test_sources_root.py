@@ -282,3 +282,25 @@ def test_joining_lists_the_branches_of_each_file_once(tmp_path, monkeypatch) -> 
     monkeypatch.setattr(chain, "_branches", counted)
     icecore.link(f"{tmp_path}/f*.root:t", into=tmp_path / "r")
     assert len(calls) == 4
+
+
+def test_chained_files_are_opened_once_for_all_copied_branches(tmp_path, monkeypatch) -> None:
+    """Each branch is read from all files in turn; five files were opened again for every branch."""
+    from icecore import _icecore
+    from icecore.sources.root.readers import root_file
+
+    expected = []
+    for number in range(6):
+        with uproot.recreate(tmp_path / f"f{number}.root") as file:
+            file["t"] = {f"s{i}": ak.Array([f"{number}é{i}", "", "x" * i]) for i in range(4)}
+        expected += [f"{number}é3", "", "xxx"]
+    opened = []
+    monkeypatch.setattr(
+        _icecore, "RootFile", lambda path, real=_icecore.RootFile: opened.append(path) or real(path)
+    )
+    root_file.cache_clear()
+    report = icecore.link(f"{tmp_path}/f*.root:t", into=tmp_path / "r")
+    assert {row.how for row in report.rows} == {"copied"}
+    assert sorted(opened) == [str(tmp_path / f"f{number}.root") for number in range(6)]
+    found = icecore.open(tmp_path / "r").table("/t").arrays("s3")
+    assert found.s3.to_list() == expected

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from icecore import errors
+from collections.abc import Callable
+
+from icecore import _icecore, errors
 from icecore.repository.nodes import suggestion
 from icecore.sources.files.identity import identity, is_remote, unchanged
 from icecore.sources.files.tree_address import files
 from icecore.sources.mapping.array_map import ArrayMap, Note
+from icecore.sources.root.alike import Opened, open_chain
 from icecore.sources.root.chain import join
 from icecore.sources.root.readers import root_file
 from icecore.sources.root.tree import add_tree
@@ -33,17 +36,24 @@ def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool 
     found = files(source) if tree else [source]
     if len(found) == 1:
         return _open(found[0], tree, copies)
-    maps, missing = [], []
+    opened, missing, kinds = [], [], set()
     for path in found:
+        before = identity(path)
+        file = root_file(path, before)
         try:
-            maps.append(_open(path, tree, copies))
+            kinds |= set(_kinds(file, path, tree).values())
         except errors.Error as error:
             if error.kind != "not-found" or not allow_missing:
                 raise
             missing.append(Note("/", "missing", f"{path} has no tree {tree}"))
-    if not maps:
+            continue
+        opened.append(Opened(path, before, file))
+    if not opened:
         raise errors.make("not-found", f"no file of {source} has a tree {tree}", "check the tree's name")
-    result = join(maps, allow_missing)
+    if kinds.isdisjoint(_NTUPLES):
+        result = open_chain(opened, tree, copies, allow_missing)
+    else:
+        result = join([_open(each.path, tree, copies) for each in opened], allow_missing)
     result.source = source
     result.dropped += missing
     return result
@@ -52,19 +62,9 @@ def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool 
 def _open(source: str, tree: str, copies: bool) -> ArrayMap:
     before = identity(source)
     file = root_file(source, before)
-    newest: dict[str, str] = {}
-    keys = file.keys()
-    for path, _, kind in keys:
-        if kind in _TREES + _NTUPLES:
-            newest.setdefault(path, kind)
     result = ArrayMap(source)
-    if tree:
-        if tree not in newest:
-            hint = suggestion(tree, newest, f"it has {', '.join(newest) or 'no tree'}")
-            raise errors.make("not-found", f"{source} has no tree {tree}", hint)
-        newest = {tree: newest[tree]}
-    for path, kind in newest.items():
-        add = add_tree
+    for path, kind in _kinds(file, source, tree).items():
+        add: Callable[..., None] = add_tree
         if kind in _NTUPLES:
             from icecore.sources.root.ntuple import add_ntuple as add
         try:
@@ -75,3 +75,18 @@ def _open(source: str, tree: str, copies: bool) -> ArrayMap:
             result.failed.append(errors.make(error.kind, f"{source}: {error.message}", error.hint))
     unchanged(source, before)
     return result
+
+
+def _kinds(file: _icecore.RootFile, source: str, tree: str) -> dict[str, str]:
+    """Return the classes of the trees and ntuples, or of the one that is asked for."""
+    newest: dict[str, str] = {}
+    keys = file.keys()
+    for path, _, kind in keys:
+        if kind in _TREES + _NTUPLES:
+            newest.setdefault(path, kind)
+    if not tree:
+        return newest
+    if tree not in newest:
+        hint = suggestion(tree, newest, f"it has {', '.join(newest) or 'no tree'}")
+        raise errors.make("not-found", f"{source} has no tree {tree}", hint)
+    return {tree: newest[tree]}

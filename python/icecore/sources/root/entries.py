@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,15 +33,50 @@ def copied(
     )
 
 
+@dataclass(frozen=True)
+class Baskets:
+    """Places of baskets or pages.
+
+    Attributes:
+        identity: identity of their file, or of several files.
+        offsets, lengths: byte range of each.
+        files: number of each one's file among several.
+    """
+
+    identity: Identity | tuple[Identity, ...]
+    offsets: np.ndarray
+    lengths: np.ndarray
+    files: np.ndarray | None = None
+
+    def some(self, held: np.ndarray) -> Baskets:
+        """Return those where ``held`` is true."""
+        files = None if self.files is None else self.files[held]
+        return Baskets(self.identity, self.offsets[held], self.lengths[held], files)
+
+    def links(self) -> Links:
+        """Return them as consecutive chunks of an array."""
+        chunks = np.arange(len(self.offsets), dtype="u8")
+        if not isinstance(self.identity, tuple):
+            return Links.one_file(self.identity, chunks, self.offsets, self.lengths)
+        return Links(
+            [each.url for each in self.identity],
+            np.array([each.size for each in self.identity], "i8"),
+            np.array([each.mtime_ns for each in self.identity], "i8"),
+            [each.etag for each in self.identity],
+            np.ascontiguousarray(self.files, "u4"),
+            chunks,
+            np.ascontiguousarray(self.offsets, "u8"),
+            np.ascontiguousarray(self.lengths, "u8"),
+        )
+
+
 def linked(
     path: str,
     rows: np.ndarray,
     row: tuple[int, ...],
     dtype: np.dtype,
     codec: dict[str, Any],
-    identity: Identity,
-    offsets: np.ndarray,
-    lengths: np.ndarray,
+    at: Baskets,
     read: Reader | None = None,
     dim: str | None = ENTRY,
 ) -> ArrayEntry:
@@ -52,14 +88,13 @@ def linked(
         row: shape of a row.
         dtype: dtype of the elements.
         codec: the codec that decodes a chunk.
-        identity: identity of the file.
-        offsets, lengths: byte range of each chunk.
+        at: places of the chunks.
         read: reads regions from the source.
         dim: name of the first axis.
     """
     held = rows > 0
     if not held.all():
-        rows, offsets, lengths = rows[held], offsets[held], lengths[held]
+        rows, at = rows[held], at.some(held)
     chunks: Any = [rows.tolist(), *([n] for n in row)]
     if len(rows) and (rows == rows[0]).all():
         chunks = (int(rows[0]), *row)
@@ -72,6 +107,6 @@ def linked(
         chunks=chunks,
         codecs=[codec],
         fill_value=fill_json(None, dtype),
-        links=Links.one_file(identity, np.arange(len(rows), dtype="u8"), offsets, lengths),
+        links=at.links(),
         read=read,
     )

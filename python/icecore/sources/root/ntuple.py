@@ -13,9 +13,9 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
-from icecore.sources.root.entries import ENTRY, copied, linked
+from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
 from icecore.sources.root.foreign import foreign
-from icecore.sources.root.lists import attribute, edges
+from icecore.sources.root.lists import JAGGED, attribute, edges
 from icecore.sources.root.readers import part, root_file
 
 _PAGE = "icecore.root_page"
@@ -213,7 +213,8 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
     if about["repetition"] is not None and below:
         _repeated(ntuple, field, path, rows, dim)
     elif role == "Collection" or (role == "Plain" and _is_index(ntuple, slots) and len(slots) == 1):
-        _collection(ntuple, path, slots[0], below, rows)
+        optional = about["type"].startswith(("std::optional<", "std::unique_ptr<"))
+        _collection(ntuple, path, slots[0], below, rows, optional)
     elif about["type"] == "std::string" and len(slots) == 2:
         _string(ntuple, path, slots, rows, dim)
     elif role in ("Record", "Plain") and not slots and below:
@@ -322,11 +323,16 @@ def _linked(
         configuration["range"] = column["range"]
     codec = {"name": _PAGE, "configuration": configuration}
     where = ntuple.offsets[pages], ntuple.lengths[pages]
-    return linked(path, elements // per, row, dtype, codec, ntuple.identity, *where, reader, dim)
+    return linked(path, elements // per, row, dtype, codec, Baskets(ntuple.identity, *where), reader, dim)
 
 
 def _collection(
-    ntuple: _Ntuple, path: str, alternatives: list[int], below: list[int], rows: np.ndarray
+    ntuple: _Ntuple,
+    path: str,
+    alternatives: list[int],
+    below: list[int],
+    rows: np.ndarray,
+    optional: bool = False,
 ) -> None:
     if len(below) != 1:
         raise errors.make("unsupported", f"a collection of {len(below)} fields")
@@ -346,6 +352,8 @@ def _collection(
         )
         ntuple.result.add(copied(f"{path}/offsets", shape, np.dtype("i8"), reader, _WHY, None))
         stated = attribute("offsets", "offsets", "content")
+    if optional:
+        stated[JAGGED]["optional"] = True
     ntuple.result.groups[path] = stated
     _field(ntuple, below[0], f"{path}/content", inner, None)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from icecore import _icecore
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=128)
 def root_file(path: str, identity: Identity) -> _icecore.RootFile:
-    """Return the open file; the last few stay open because their branches are read one after another."""
+    """Return the open file; it stays open: a chain reads each branch from all of its files in turn."""
     from icecore import _icecore
 
     unchanged(path, identity)

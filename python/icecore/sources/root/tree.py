@@ -11,8 +11,8 @@ import numpy as np
 
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
-from icecore.sources.root.entries import copied, linked
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
+from icecore.sources.root.entries import Baskets, copied, linked
 from icecore.sources.root.foreign import foreign
 from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import BranchReader
@@ -22,12 +22,16 @@ _NAMES = ("", ".", "..", "zarr.json")
 
 
 @dataclass
-class _Tree:
-    """State of the conversion of a tree to arrays below ``root``."""
+class Tree:
+    """State of the conversion of a tree to arrays below ``root``.
+
+    ``identity`` is that of the file; for the tree of a chain, those of all files, and ``file_of`` has the
+    number of each basket's file.
+    """
 
     file: _icecore.RootFile
     path: str
-    identity: Identity
+    identity: Identity | tuple[Identity, ...]
     name: str
     root: str
     result: ArrayMap
@@ -37,7 +41,8 @@ class _Tree:
     lengths: np.ndarray
     branches: list[dict[str, Any]]
     entries: int
-    copies: bool
+    file_of: np.ndarray | None = None
+    copies: bool = True
     by_path: dict[str, dict[str, Any]] = field(default_factory=dict)
     parents: set[str] = field(default_factory=set)
 
@@ -53,7 +58,7 @@ class _Tree:
         """Return the first basket that extends past the end of the file; -1 if there is none."""
         where = self.baskets(branch)
         ends = self.offsets[where] + self.lengths[where]
-        lost = np.flatnonzero(ends > self.identity.size)
+        lost = np.flatnonzero(ends > _one(self.identity).size)
         return int(lost[0]) if len(lost) and not branch.get("file") else -1
 
     def whole(self, branch: dict[str, Any]) -> bool:
@@ -66,9 +71,22 @@ class _Tree:
 
     def reader(
         self, number: int, part: str, shape: tuple[int, ...], dtype: np.dtype, member: int = 0
-    ) -> BranchReader:
+    ) -> Reader:
         """Return a reader for one array of a branch, which decodes the branch."""
-        return BranchReader(self.path, self.identity, self.name, number, part, shape, dtype, member)
+        return BranchReader(self.path, _one(self.identity), self.name, number, part, shape, dtype, member)
+
+    def path_of(self, branch: dict[str, Any]) -> str:
+        """Return the file of a damaged branch."""
+        return self.path
+
+    def elements(self, numbers: list[int]) -> dict[int, Any]:
+        """Return the number of elements of each basket of jagged branches, or the error."""
+        return dict(zip(numbers, self.file.elements(self.name, numbers), strict=True))
+
+    def at(self, where: slice) -> Baskets:
+        """Return the places of baskets."""
+        files = None if self.file_of is None else self.file_of[where]
+        return Baskets(self.identity, self.offsets[where], self.lengths[where], files)
 
     def note(self, branch: dict[str, Any], kind: str, message: str) -> None:
         """Add a note on a branch that is not stored as it is."""
@@ -76,9 +94,9 @@ class _Tree:
 
     def fail(self, branch: dict[str, Any], message: str) -> None:
         """Add an error for a damaged branch."""
-        what = f"{self.path}: tree {self.name}, {message}"
+        what = f"{self.path_of(branch)}: tree {self.name}, {message}"
         if f'"{branch["path"]}"' not in message:
-            what = f"{self.path}: tree {self.name}, branch {branch['path']}: {message}"
+            what = f"{self.path_of(branch)}: tree {self.name}, branch {branch['path']}: {message}"
         self.result.failed.append(errors.make("corrupt", what, "compare the file with its original"))
 
 
@@ -90,34 +108,33 @@ def add_tree(
     root: str,
     result: ArrayMap,
     copies: bool = True,
+    numbers: set[int] | None = None,
 ) -> None:
-    """Add the branches of the tree ``name`` to ``result``, below ``root``.
+    """Add the branches of the tree ``name``, or those of some numbers, to ``result``, below ``root``.
 
     ``copies``: also add those that only uproot can read.
     """
     found = file.tree(name)
     about = json.loads(found["json"])
     first, stop, offsets, lengths = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    tree = _Tree(
-        file,
-        path,
-        identity,
-        name,
-        root,
-        result,
-        first,
-        stop,
-        offsets,
-        lengths,
-        about["branches"],
-        about["entries"],
-        copies,
-    )
-    attrs = {"title": about["title"]} if about["title"] else {}
-    result.groups[root or "/"] = {**result.groups.get(root or "/", {}), **attrs, "entries": tree.entries}
-    counted = _elements(tree)
+    described = about["branches"], about["entries"]
+    tree = Tree(file, path, identity, name, root, result, first, stop, offsets, lengths, *described)
+    every = range(len(tree.branches))
+    add_branches(tree, about["title"], set(every) if numbers is None else numbers, copies)
+
+
+def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> None:
+    """Add the branches of these numbers to the tree's ``result``."""
+    tree.copies = copies
+    attrs = {"title": title} if title else {}
+    groups, root = tree.result.groups, tree.root or "/"
+    groups[root] = {**groups.get(root, {}), **attrs, "entries": tree.entries}
+    jagged = [n for n, branch in enumerate(tree.branches) if branch["kind"] == "jagged" and n in numbers]
+    counted = tree.elements(jagged)
     seen: set[str] = set()
     for number, branch in enumerate(tree.branches):
+        if number not in numbers:
+            continue
         parts = branch["path"].split("/")
         if branch["path"] in seen or any(part in _NAMES for part in parts):
             tree.note(branch, "name", "Zarr can't hold a node of this name, or it is there twice")
@@ -126,7 +143,7 @@ def add_tree(
         if "damage" in branch:
             tree.fail(branch, branch["damage"])
         elif (lost := tree.beyond(branch)) >= 0:
-            size = f"{tree.identity.size:,} bytes"
+            size = f"{_one(tree.identity).size:,} bytes"
             tree.fail(branch, f"basket {lost} reaches beyond the end of the file ({size}): it looks cut off")
         elif branch.get("file"):
             tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
@@ -134,10 +151,8 @@ def add_tree(
             _ADD.get(branch["kind"], _unsupported)(tree, number, branch, counted)
 
 
-def _elements(tree: _Tree) -> dict[int, Any]:
-    """Return the number of elements of each basket of jagged branches, or the error."""
-    ids = [n for n, branch in enumerate(tree.branches) if branch["kind"] == "jagged"]
-    return dict(zip(ids, tree.file.elements(tree.name, ids), strict=True))
+def _one(identity: Identity | tuple[Identity, ...]) -> Identity:
+    return identity[0] if isinstance(identity, tuple) else identity
 
 
 def _why(branch: dict[str, Any], entries: int) -> str:
@@ -146,7 +161,7 @@ def _why(branch: dict[str, Any], entries: int) -> str:
     return "baskets inside of the tree's object" if branch["embedded"] else "its baskets don't cover the tree"
 
 
-def _flat(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+def _flat(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
     dtype, row = np.dtype(branch["dtype"]), tuple(branch["shape"])
     path = f"{tree.root}/{branch['path']}"
     if branch["path"] in tree.parents:
@@ -163,8 +178,7 @@ def _flat(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -
     where = tree.baskets(branch)
     rows = (tree.stop[where] - tree.first[where]).astype("i8")
     codec = {"name": _BASKET, "configuration": {}}
-    where_at = tree.offsets[where], tree.lengths[where]
-    tree.result.add(_titled(linked(path, rows, row, dtype, codec, tree.identity, *where_at, read), branch))
+    tree.result.add(_titled(linked(path, rows, row, dtype, codec, tree.at(where), read), branch))
 
 
 def _titled(entry: ArrayEntry, branch: dict[str, Any]) -> ArrayEntry:
@@ -173,7 +187,7 @@ def _titled(entry: ArrayEntry, branch: dict[str, Any]) -> ArrayEntry:
     return entry
 
 
-def _jagged(tree: _Tree, number: int, branch: dict[str, Any], counted: dict[int, Any]) -> None:
+def _jagged(tree: Tree, number: int, branch: dict[str, Any], counted: dict[int, Any]) -> None:
     found = counted[number]
     if isinstance(found, errors.Error):
         tree.fail(branch, found.message)
@@ -213,9 +227,7 @@ def _jagged(tree: _Tree, number: int, branch: dict[str, Any], counted: dict[int,
             row,
             dtype,
             {"name": _BASKET, "configuration": codec},
-            tree.identity,
-            tree.offsets[where],
-            tree.lengths[where],
+            tree.at(where),
             read,
             None,
         )
@@ -224,7 +236,7 @@ def _jagged(tree: _Tree, number: int, branch: dict[str, Any], counted: dict[int,
     tree.result.groups[group] = {**title, **attribute("counts", counts, "content", bounds)}
 
 
-def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | None) -> str:
+def _counts(tree: Tree, number: int, branch: dict[str, Any], counter: str | None) -> str:
     """Return the array with the lengths of a branch's lists, relative to its group; empty if not linkable."""
     if counter is None:
         where = tree.baskets(branch)
@@ -233,9 +245,8 @@ def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | Non
         configuration = {"mode": "counts", "skip": branch["skip"], "element": element}
         codec = {"name": _BASKET, "configuration": configuration}
         path = f"{tree.root}/{branch['path']}/counts"
-        at = tree.offsets[where], tree.lengths[where]
         read = tree.reader(number, "counts", (branch["entries"],), np.dtype("u4"))
-        tree.result.add(linked(path, rows, (), np.dtype("u4"), codec, tree.identity, *at, read))
+        tree.result.add(linked(path, rows, (), np.dtype("u4"), codec, tree.at(where), read))
         return "counts"
     source = tree.by_path.get(counter)
     if source is None or source["kind"] != "flat" or source["shape"] or "damage" in source:
@@ -246,7 +257,7 @@ def _counts(tree: _Tree, number: int, branch: dict[str, Any], counter: str | Non
     return f"{up}{counter}" + ("/@size" if counter in tree.parents else "")
 
 
-def _record(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+def _record(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
     for member, (name, kind, row) in enumerate(branch["fields"]):
         shape, dtype = (branch["entries"], *row), np.dtype(kind)
         read = tree.reader(number, "values", shape, dtype, member)
@@ -254,23 +265,23 @@ def _record(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any])
         tree.result.add(copied(path, shape, dtype, read, "one of several leaves in a basket"))
 
 
-def _string(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+def _string(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
     shape, dtype = (branch["entries"],), np.dtype(object)
     read = tree.reader(number, "text", shape, dtype)
     entry = copied(f"{tree.root}/{branch['path']}", shape, dtype, read, "strings of any length")
     tree.result.add(_titled(entry, branch))
 
 
-def _group(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+def _group(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
     tree.result.groups.setdefault(f"{tree.root}/{branch['path']}", {})
 
 
-def _unsupported(tree: _Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+def _unsupported(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
     kind = f"values of type {branch.get('type') or 'unknown'}"
     if not tree.copies:
         tree.note(branch, "unsupported", kind)
         return
-    found = foreign(tree.path, tree.identity, tree.name, branch["path"], tree.root)
+    found = foreign(tree.path, _one(tree.identity), tree.name, branch["path"], tree.root)
     entries, groups, why = found
     rows = next((entry.shape[0] - entry.path.endswith("/offsets") for entry in entries), tree.entries)
     if why or rows != tree.entries:

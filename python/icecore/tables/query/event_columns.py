@@ -37,6 +37,7 @@ class EventColumn:
         lengths_path: path of the array of lengths.
         bounds: entries and elements at which the parts of ``counts`` and ``ends`` begin, and their ends.
         members: the content of lists (under the name ``""``), or the fields of a record.
+        is_optional: whether lists have one element or none: values that may be missing.
         is_tuple: whether a record's fields are numbered rather than named.
     """
 
@@ -47,6 +48,7 @@ class EventColumn:
     bounds: tuple[np.ndarray, np.ndarray] | None = None
     members: dict[str, EventColumn] = field(default_factory=dict)
     is_tuple: bool = False
+    is_optional: bool = False
 
 
 def find_columns(group: Group) -> dict[str, EventColumn]:
@@ -91,7 +93,9 @@ def column_at(repo: Repo, path: str) -> EventColumn:
     if kind != "offsets":
         entries, elements = (np.array(axis, "i8") for axis in stated.get("bounds", ([0], [0])))
         bounds = entries, elements
-    return EventColumn(path, "list", kind, lengths, bounds, {"": column_at(repo, content)})
+    members = {"": column_at(repo, content)}
+    optional = stated.get("optional") is True
+    return EventColumn(path, "list", kind, lengths, bounds, members, is_optional=optional)
 
 
 def choose(

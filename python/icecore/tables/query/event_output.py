@@ -45,9 +45,8 @@ def _layout(values: Values) -> Any:
         fields = None if values.column.is_tuple else names
         members = [_layout(values.members[name]) for name in names]
         return ak.contents.RecordArray(members, fields, length=values.data)
-    offsets = np.zeros(len(values.data) + 1, "i8")
-    np.cumsum(values.data, out=offsets[1:])
-    return ak.contents.ListOffsetArray(ak.index.Index64(offsets), _layout(values.members[""]))
+    lists = ak.contents.ListOffsetArray(ak.index.Index64(values.data), _layout(values.members[""]))
+    return ak.firsts(lists, highlevel=False) if values.column.is_optional else lists
 
 
 def _no_strings(ak: Any) -> Any:

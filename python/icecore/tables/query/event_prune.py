@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore.repository.missing_values import nulls
-from icecore.tables.query.event_read import Rows
+from icecore.tables.query.event_read import Log, Rows
 from icecore.tables.summaries import write, zones
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def pruned(tree: ast.expr, rows: Rows, range_of: RangeOf) -> Rows:
     return entries[(entries >= rows.start) & (entries < rows.stop)]
 
 
-def load(array: Array, log: list[int]) -> Range | None:
+def load(array: Array, log: Log) -> Range | None:
     """Return the summary of a column if it is up to date; its stored bytes are appended to ``log``.
 
     Columns with nulls return None: summaries exclude nulls, but cuts do not.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 #: selected entries: a range, or increasing entry numbers
 Rows = slice | np.ndarray
+#: stored bytes of reads; counting them costs as much as a small read, so those of ranges wait until asked for
+Log = list[int | Callable[[], int]]
 
 
 @dataclass
@@ -23,7 +27,7 @@ class Values:
 
     Attributes:
         column: the column.
-        data: elements of an array, lengths of lists, or number of records.
+        data: elements of an array, offsets of lists, or number of records.
         members: the content of lists, or the fields of a record.
     """
 
@@ -32,20 +36,52 @@ class Values:
     members: dict[str, Values] = field(default_factory=dict)
 
 
-def read_events(repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: list[int]) -> dict[str, Values]:
+@dataclass(frozen=True)
+class _Lists:
+    """Selected lists of one or more columns with the same lengths.
+
+    Attributes:
+        offsets: starts of the lists among the elements that are read, and their number.
+        elements: the elements of the content.
+        least, most: the range of these elements; ``sound``: no list ends before it begins.
+    """
+
+    offsets: np.ndarray
+    elements: Rows
+    least: int
+    most: int
+    sound: bool
+
+    @classmethod
+    def of(cls, starts: np.ndarray, stops: np.ndarray) -> _Lists:
+        """Return lists from ``starts`` to ``stops``."""
+        offsets = np.zeros(len(starts) + 1, "i8")
+        if not len(starts):
+            return cls(offsets, slice(0, 0), 0, 0, True)
+        np.cumsum(stops - starts, out=offsets[1:])
+        least, most, sound = int(starts.min()), int(stops.max()), bool((stops >= starts).all())
+        return cls(offsets, _elements(starts, stops) if sound else slice(0, 0), least, most, sound)
+
+
+#: selected lists that columns share: by their lengths, their parts and the rows
+_Shared = dict[tuple[Any, ...], _Lists]
+
+
+def read_events(repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: Log) -> dict[str, Values]:
     """Read the columns at ``rows``, one coalesced read for each level of lists.
 
     Args:
         repo: the repository.
         columns: name → column.
         rows: the entries.
-        log: receives the number of stored bytes of each read.
+        log: receives the number of stored bytes of each read, or a function that counts them.
 
     Raises:
         Error: ``mismatch`` if lengths and content disagree; errors of reads.
     """
     results = {name: Values(column) for name, column in columns.items()}
     tasks: list[tuple[Values, Rows]] = [(values, rows) for values in results.values()]
+    shared: _Shared = {}
     while tasks:
         tasks = [each for task in tasks for each in _plain(*task)]
         asked = [(_lengths_path(values.column), _lengths_rows(values.column, at)) for values, at in tasks]
@@ -55,11 +91,12 @@ def read_events(repo: Repo, columns: dict[str, EventColumn], rows: Rows, log: li
             if values.column.kind == "array":
                 values.data = data
                 continue
-            starts, stops = _spans(repo, values.column, at, had, data)
-            values.data = stops - starts
+            lists = _lists(values.column, at, had, data, shared)
+            _check(repo, values.column, lists)
+            values.data = lists.offsets
             content = Values(values.column.members[""])
             values.members[""] = content
-            following.append((content, _elements(starts, stops)))
+            following.append((content, lists.elements))
         tasks = following
     return results
 
@@ -108,9 +145,17 @@ def _part(entries: np.ndarray, row: int) -> int:
     return int(np.searchsorted(entries, row, "right")) - 1
 
 
-def _spans(
-    repo: Repo, column: EventColumn, rows: Rows, had: Rows, data: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _lists(column: EventColumn, rows: Rows, had: Rows, data: np.ndarray, shared: _Shared) -> _Lists:
+    """Return the lists at ``rows``; columns with the same lengths and parts share one object."""
+    bounds = () if column.bounds is None else tuple(axis.tobytes() for axis in column.bounds)
+    at = (rows.start, rows.stop) if isinstance(rows, slice) else id(rows)
+    key = (column.lengths_path, bounds, at)
+    if key not in shared:
+        shared[key] = _Lists.of(*_spans(column, rows, had, data))
+    return shared[key]
+
+
+def _spans(column: EventColumn, rows: Rows, had: Rows, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return start and stop of the lists at ``rows`` in the content; ``data`` are the lengths at ``had``."""
     index = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
     if column.lengths == "offsets":
@@ -120,7 +165,7 @@ def _spans(
         else:
             assert not isinstance(had, slice)
             starts, stops = (offsets[np.searchsorted(had, each)] for each in (index, index + 1))
-        return _checked(repo, column, starts, stops)
+        return starts, stops
     assert column.bounds is not None
     entries, elements = column.bounds
     known = np.arange(had.start, had.stop) if isinstance(had, slice) else had
@@ -134,7 +179,7 @@ def _spans(
         first = elements[part[place]]
         inside = index > entries[part[place]]
         starts = np.where(inside, ends[np.maximum(place - 1, 0)], first)
-        return _checked(repo, column, starts, ends[place])
+        return starts, ends[place]
     stops = np.cumsum(values)
     begins = np.flatnonzero(np.diff(part, prepend=-1))  # start of each part in the lengths read
     before = np.concatenate([[0], stops])[begins]
@@ -151,22 +196,15 @@ def _spans(
         )
     stops = stops + np.repeat(elements[parts] - before, np.diff(np.append(begins, len(part))))
     place = np.searchsorted(known, index)
-    return _checked(repo, column, stops[place] - values[place], stops[place])
+    return stops[place] - values[place], stops[place]
 
 
-def _checked(
-    repo: Repo, column: EventColumn, starts: np.ndarray, stops: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _check(repo: Repo, column: EventColumn, lists: _Lists) -> None:
     """Reject lists that end before they begin, or that extend past the content."""
-    if len(starts):
-        content = column.members[""]
-        most = _length(repo, content)
-        if (stops < starts).any() or starts.min() < 0 or (most is not None and stops.max() > most):
-            message = (
-                f"{column.path}: lists from {int(starts.min()):,} to {int(stops.max()):,} of {most} elements"
-            )
-            raise errors.make("corrupt", message, "compare the file with its original")
-    return starts, stops
+    most = _length(repo, column.members[""])
+    if not lists.sound or lists.least < 0 or (most is not None and lists.most > most):
+        message = f"{column.path}: lists from {lists.least:,} to {lists.most:,} of {most} elements"
+        raise errors.make("corrupt", message, "compare the file with its original")
 
 
 def _length(repo: Repo, content: EventColumn) -> int | None:
@@ -176,8 +214,6 @@ def _length(repo: Repo, content: EventColumn) -> int | None:
 
 def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:
     """Return the elements of lists; a range if the lists are contiguous."""
-    if not len(starts):
-        return slice(0, 0)
     if (starts[1:] == stops[:-1]).all():
         return slice(int(starts[0]), int(stops[-1]))
     counts = stops - starts
@@ -185,14 +221,20 @@ def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:
     return np.arange(int(counts.sum())) + np.repeat(starts - first, counts)
 
 
-def _read(repo: Repo, asked: list[tuple[str, Rows]], log: list[int]) -> list[np.ndarray]:
+def _read(repo: Repo, asked: list[tuple[str, Rows]], log: Log) -> list[np.ndarray]:
     """Read each path once, even if it is requested several times."""
     union: dict[str, Rows] = {}
     for path, rows in asked:
         union[path] = _both(union[path], rows) if path in union else rows
-    log.append(repo.plan(union).bytes_fetched)
+    ranges = all(isinstance(rows, slice) for rows in union.values())
+    count = partial(_bytes_fetched, repo, union)
+    log.append(count if ranges else count())
     found = repo.read(union)
     return [_take(found[path], union[path], rows) for path, rows in asked]
+
+
+def _bytes_fetched(repo: Repo, items: dict[str, Rows]) -> int:
+    return int(repo.plan(items).bytes_fetched)
 
 
 def _both(one: Rows, other: Rows) -> Rows:

@@ -14,7 +14,7 @@ from icecore.tables.query.event_columns import EventColumn, Filter, choose, colu
 from icecore.tables.query.event_cut import Column, Expression
 from icecore.tables.query.event_output import LIBRARIES, event_array, output
 from icecore.tables.query.event_prune import Range, load, pruned
-from icecore.tables.query.event_read import Rows, read_events
+from icecore.tables.query.event_read import Log, Rows, read_events
 
 if TYPE_CHECKING:
     from icecore.repository.group import Group
@@ -29,7 +29,7 @@ class Events:
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._log: list[int] = []
+        self._log: Log = []
         self._ranges: dict[str, Range | None] = {}
 
     @cached_property
@@ -56,7 +56,8 @@ class Events:
     @property
     def bytes_read(self) -> int:
         """Number of stored bytes that the last :meth:`arrays` or :meth:`iterate` read."""
-        return sum(self._log)
+        self._log[:] = [each() if callable(each) else each for each in self._log]
+        return sum(each for each in self._log if isinstance(each, int))
 
     @property
     def lists(self) -> list[str]:
