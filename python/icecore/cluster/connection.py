@@ -68,3 +68,13 @@ def _checked(client: Any) -> Cluster:
             message = f"worker {worker} has icecore {answer[0]}, this process {_icecore.__version__}"
             raise errors.make("unsupported", message, "install the same version everywhere")
     return Cluster(client, sum(threads for _, threads in found.values()), os.getpid())
+
+
+@contextmanager
+def connected_if(client: Any) -> Iterator[Cluster | None]:
+    """Yield the cluster of :func:`connected`; None without a client."""
+    if client is None:
+        yield None
+        return
+    with connected(client) as cluster:
+        yield cluster

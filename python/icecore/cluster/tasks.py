@@ -146,16 +146,18 @@ class Running:
             self._cluster.client.cancel(futures, force=True)
 
 
-def version_and_threads() -> tuple[str, int]:
-    """Return the version of icecore on a worker, and the worker's threads."""
+def version_and_threads(dask_worker: Any) -> tuple[str, int]:
+    """Return the version of icecore on a worker (Dask passes it), and the worker's threads."""
     from icecore import _icecore
 
-    return _icecore.__version__, _prepared()
+    return _icecore.__version__, _prepared(dask_worker)
 
 
 def _called(work: Callable[..., Result], *given: Any) -> Result:
     """Run a task on a worker."""
-    _prepared()
+    from distributed import get_worker
+
+    _prepared(get_worker())
     return work(*given)
 
 
@@ -163,11 +165,9 @@ def _merged(merge: Callable[[list[Result]], Result], parts: list[Result]) -> Res
     return parts[0] if len(parts) == 1 else merge(parts)
 
 
-def _prepared() -> int:
+def _prepared(worker: Any) -> int:
     """Let the engine of a worker process use as many threads as the worker has; return their number."""
-    from distributed import get_worker
-
-    threads: int = get_worker().state.nthreads
+    threads: int = worker.state.nthreads
     os.environ.setdefault("ICECORE_THREADS", str(threads))
     return threads
 

@@ -74,6 +74,7 @@ class IngestOptions:
     message: str | None = None
     storage: Mapping[str, str] | None = None
     progress: ProgressCall | None = None
+    client: Any = None
 
     @property
     def existing(self) -> Existing:
