@@ -1,13 +1,18 @@
-"""Arrays as dask arrays whose blocks are whole shards."""
+"""Arrays as dask arrays whose blocks are whole shards; tables as dask DataFrames of ranges of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.tables.query.row_ranges import row_ranges
+from icecore.tables.query.scan import Scan
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
+    from icecore.tables.query.table import Table
 
 
 def to_dask(array: Array, chunks: Any = None) -> Any:
@@ -21,6 +26,25 @@ def to_dask(array: Array, chunks: Any = None) -> Any:
     except ModuleNotFoundError:
         raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
     return da.from_array(array, chunks=blocks(array) if chunks is None else chunks, asarray=False, fancy=True)
+
+
+def table_to_dask(table: Table, columns: Sequence[str] | None, where: str | None) -> Any:
+    """Return a dask DataFrame; see :meth:`icecore.Table.to_dask`.
+
+    Raises:
+        Error: ``unsupported`` if dask's DataFrame is not installed.
+    """
+    try:
+        import dask.dataframe as dd
+    except ImportError:
+        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+    names = table._names(columns)
+    read = partial(_partition, table, names, where)
+    return dd.from_map(read, row_ranges(table, names), meta=read((0, 0)), enforce_metadata=False)
+
+
+def _partition(table: Table, columns: list[str], where: str | None, rows: tuple[int, int]) -> Any:
+    return Scan(table, columns, where, rows=rows).read_pandas()
 
 
 def blocks(array: Array) -> tuple[Any, ...]:

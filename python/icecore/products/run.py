@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from icecore.products.inputs import Inputs, ProgressCall, listed
+from icecore.products.on_workers import computed
 from icecore.products.registry import find
 from icecore.products.rows import Rows
 from icecore.products.values import bind
@@ -33,6 +34,7 @@ def run(
     storage: Mapping[str, str] | None = None,
     keep_going: bool = False,
     progress: ProgressCall | None = None,
+    client: Any = None,
     **parameters: Any,
 ) -> Result:
     """Compute a product of files or repositories with your own parameters.
@@ -48,6 +50,8 @@ def run(
         storage: credentials of object stores.
         keep_going: record sources and pieces that fail in ``failures`` instead of raising the first.
         progress: called with (name, pieces done, pieces known so far).
+        client: compute on a Dask cluster, one task for each source: a ``distributed.Client`` or the address
+            of a scheduler.
         **parameters: of the product; nested ones as a dictionary: ``fit={"maxi": 3}``.
 
     Returns:
@@ -73,7 +77,10 @@ def run(
     if output is not None:
         writer(os.fspath(output))
     inputs = Inputs(listed(sources), storage, keep_going, progress, variables=found.variables)
-    rows = Rows.of(product, found.function(inputs, **bound))
+    if client is None:
+        rows = Rows.of(product, found.function(inputs, **bound))
+    else:
+        rows = computed(found, inputs, parameters, client)
     result = Result(rows, inputs.failures)
     if output is not None:
         export(result, os.fspath(output))

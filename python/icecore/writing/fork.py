@@ -12,16 +12,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.cluster.storage import without_secrets
 from icecore.repository.native import open_native
 from icecore.repository.repo import Repo
 from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
     from icecore import _icecore
-
-#: storage options that are never sent; workers take credentials from their own environment
-_SECRETS = ("access_key_id", "secret_access_key", "session_token")
-_HEADERS = "header."
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,8 @@ class Fork:
             raise errors.make(
                 "invalid", message, "name a directory that all workers see, or s3://bucket/name"
             )
-        kept = {k: v for k, v in repo._storage.items() if k not in _SECRETS and not k.startswith(_HEADERS)}
-        return cls(repo.url, writer.branch, tuple(sorted(kept.items())), uuid.uuid4().hex)
+        kept = tuple(sorted(without_secrets(repo._storage).items()))
+        return cls(repo.url, writer.branch, kept, uuid.uuid4().hex)
 
     def writer(self) -> Writer:
         """Return a forked writer, in the process that will write."""
