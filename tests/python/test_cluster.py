@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,9 +177,8 @@ def test_link_equals_one_machine(tmp_path: Path, client: Any) -> None:
         names.append(str(tmp_path / f"f{i:02}.h5"))
         with h5py.File(names[-1], "w") as file:
             file.create_dataset("x", data=FIELD[i * 10 : i * 10 + 10], chunks=(5, 60, 60))
-            file["x"].dims[0].label = "time"
-    icecore.link(names, tmp_path / "one.icecore", group="/", concat="time")
-    icecore.link(names, tmp_path / "many.icecore", group="/", concat="time", client=client)
+    icecore.link(names, tmp_path / "one.icecore", group="/", concat="phony_dim_0")
+    icecore.link(names, tmp_path / "many.icecore", group="/", concat="phony_dim_0", client=client)
     repo = same(tmp_path / "one.icecore", tmp_path / "many.icecore")
     np.testing.assert_array_equal(repo["/x"].read(), FIELD[:120])
     assert repo["/x"].linked
@@ -377,26 +377,18 @@ def test_failures_of_products(granules: list[str], client: Any, tmp_path: Path) 
 
 
 def test_commands(tmp_path: Path, source: str, client: Any, table: Any) -> None:
-    from icecore.__main__ import main
-
     address = client.scheduler.address
     into = str(tmp_path / "c.icecore")
-    assert _status(main, "pack", source, "--into", into, "--codec", "zstd", "--dask", address) == 0
-    assert _status(main, "link", source, "--into", into, "--group", "/linked", "--dask", address) == 0
+    assert _status("pack", source, "--into", into, "--codec", "zstd", "--dask", address) == 0
+    assert _status("link", source, "--into", into, "--group", "/linked", "--dask", address) == 0
     np.testing.assert_array_equal(icecore.open(into)["/linked/field"].read(), FIELD)
     output = str(tmp_path / "q.csv")
     place = table._group.repo.url
-    assert _status(main, "query", place, "/t", "--where", "tb > 300", "-o", output, "--dask", address) == 0
+    assert _status("query", place, "/t", "--where", "tb > 300", "-o", output, "--dask", address) == 0
     assert len(Path(output).read_text().splitlines()) == len(table.to_numpy(["c"], "tb > 300")["c"]) + 1
-    assert _status(main, "run", "stats", place, "-o", output, "--dask", address) == 0
-    assert Path(output).read_text().startswith("column,count")
+    assert _status("run", "stats", place, "-o", output, "--dask", address) == 0
+    assert Path(output).read_text().startswith('"column","count"')
 
 
-def _status(main: Any, *arguments: str) -> int:
-    before, sys.argv = sys.argv, ["icecore", *arguments]
-    try:
-        return int(main() or 0)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    finally:
-        sys.argv = before
+def _status(*arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "icecore", *arguments], check=False).returncode

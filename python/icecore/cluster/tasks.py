@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from icecore import errors
+from icecore.cluster.sealed import Sealed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -44,7 +45,7 @@ class Cluster:
 
     def submit(self, work: Callable[..., Result], *given: Any) -> Any:
         """Submit a call; the future's result is that of ``work``."""
-        return self.client.submit(_called, work, *given, pure=False)
+        return self.client.submit(_called, Sealed((work, given)), pure=False)
 
     def in_order(
         self, work: Callable[[Item], Result], items: Iterable[Item]
@@ -93,10 +94,13 @@ class Cluster:
             self._rise(levels, 0, leaf, merge)
         rest: list[Any] = []
         for level in levels:
-            rest = [*level, *([self.submit(_merged, merge, rest)] if len(rest) > 1 else rest)]
+            rest = [*level, *([self._merge(merge, rest)] if len(rest) > 1 else rest)]
         if not rest:
             return None
-        return _result_of(self.submit(_merged, merge, rest))()
+        return _result_of(self._merge(merge, rest))()
+
+    def _merge(self, merge: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
+        return self.client.submit(_merged, Sealed(merge), parts, pure=False)
 
     def _rise(self, levels: list[list[Any]], at: int, result: Any, merge: Callable[[list[Any]], Any]) -> None:
         """Add a result to a level of the tree; a full level is merged into the next one."""
@@ -105,7 +109,7 @@ class Cluster:
         levels[at].append(result)
         if len(levels[at]) == _FAN:
             full, levels[at] = levels[at], []
-            self._rise(levels, at + 1, self.submit(_merged, merge, full), merge)
+            self._rise(levels, at + 1, self._merge(merge, full), merge)
 
 
 class Running:
@@ -153,16 +157,17 @@ def version_and_threads(dask_worker: Any) -> tuple[str, int]:
     return _icecore.__version__, _prepared(dask_worker)
 
 
-def _called(work: Callable[..., Result], *given: Any) -> Result:
+def _called(sealed: Sealed) -> Any:
     """Run a task on a worker."""
     from distributed import get_worker
 
     _prepared(get_worker())
+    work, given = sealed.value
     return work(*given)
 
 
-def _merged(merge: Callable[[list[Result]], Result], parts: list[Result]) -> Result:
-    return parts[0] if len(parts) == 1 else merge(parts)
+def _merged(merge: Sealed, parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else merge.value(parts)
 
 
 def _prepared(worker: Any) -> int:
