@@ -27,7 +27,7 @@ _NEEDED = (
     "h5netcdf",
 )
 #: what one page alone uses: icechunk needs Python 3.12
-_NEEDED_BY = {"plain-zarr": ("icechunk",)}
+_NEEDED_BY = {"plain-zarr": ("icechunk",), "many-machines": ("distributed",)}
 
 
 @pytest.fixture
