@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any
@@ -183,7 +183,7 @@ def _sent(each: PackStep) -> PackStep:
     return changed(each, step=changed(each.step, entry=changed(each.step.entry, renulled=None)))
 
 
-def _batches(every: list[Box], itemsize: int, size: int) -> Iterator[tuple[list[Box], int]]:
+def _batches(every: Sequence[Box], itemsize: int, size: int) -> Iterator[tuple[list[Box], int]]:
     """Group boxes until each group has ``size`` bytes; yield it with its bytes."""
     batch: list[Box] = []
     nbytes = 0

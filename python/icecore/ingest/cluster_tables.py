@@ -32,7 +32,9 @@ def pack_on_workers(
     New tables are packed by workers, all rows of a table by one; tables that are extended or replaced by this
     process.
     """
-    fork = Fork.of(writer) if jobs else None
+    if not jobs:
+        return partial(pack_table, writer, options=options)
+    fork = Fork.of(writer)
     new = [job for job in jobs if not job.append and not job.delete]
     results = cluster.in_order(partial(_packed, fork, options), new)
 

@@ -126,9 +126,9 @@ def _groups(
                 for f in ("count", "mean", "std", "sum", "min", "max")
                 if f"{f} {column}" in plain
             }
-            ends = at.get("min"), at.get("max")
+            ends: tuple[Any, Any] = (at.get("min"), at.get("max"))
             if column in texts:
-                low, high = (end for end in (ends[0] or ends[1], ends[1] or ends[0]))
+                low, high = (ends[1] if ends[0] is None else ends[0], ends[0] if ends[1] is None else ends[1])
                 if low is not None:
                     group.ends[column] = (low, high)
                 ends = (None, None)
