@@ -1,4 +1,4 @@
-"""Model of jobs on 1 to 100 machines: requests, bytes, CPU, memory, money; prints the tables of docs/scaling.md.
+"""Model of jobs on 1 to 100 machines: requests, bytes, CPU, memory, money; prints tables of docs/scaling.md.
 
     python bench/scaling.py
 

@@ -34,7 +34,7 @@ def tasks() -> float:
     """Seconds of the scheduler and this process for each task."""
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    options: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**options) as cluster, Client(cluster) as client, connected(client) as found:
         began = time.perf_counter()
         for _, result in found.in_order(empty, range(TASKS)):

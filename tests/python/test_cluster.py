@@ -18,7 +18,7 @@ from icecore.cluster.connection import connected
 from icecore.errors import Error
 from icecore.ingest import cluster_pack
 from icecore.tables.query import row_ranges
-from icecore.writing.fork import Fork
+from icecore.writing.fork import Chunks, Fork
 
 distributed = pytest.importorskip("distributed")
 h5py = pytest.importorskip("h5py")
@@ -29,7 +29,7 @@ FIELD = np.random.default_rng(0).normal(size=(200, 120, 60)).cumsum(0).astype("f
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A client of two workers, which are processes of one thread."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -228,7 +228,7 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icecore.cluster.connection._PATIENCE", 0.5)
-    options = {"n_workers": 0, "dashboard_address": None}
+    options = {"n_workers": 0, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options) as empty,
         pytest.raises(Error) as error,
@@ -237,6 +237,58 @@ def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
     assert error.value.kind == "network"
     assert "no workers" in error.value.message
+
+
+def test_workers_without_this_version(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(dask_worker: Any) -> None:
+        raise ModuleNotFoundError("No module named 'icecore'")
+
+    for answer, word in ((lambda dask_worker: ("0.0.0", 1), "0.0.0"), (missing, "No module named")):
+        monkeypatch.setattr("icecore.cluster.connection.version_and_threads", answer)
+        with pytest.raises(Error) as error, connected(client):
+            pass
+        assert error.value.kind == "unsupported"
+        assert word in error.value.message
+
+
+def test_a_task_that_kills_its_workers() -> None:
+    import dask
+
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(**options) as local,
+        distributed.Client(local) as client,
+        connected(client) as cluster,
+    ):
+        [(_, result)] = cluster.in_order(os._exit, [1])
+        with pytest.raises(Error) as error:
+            result()
+    assert error.value.kind == "io"
+    assert "worker died" in error.value.message
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 65, 130])
+def test_the_tree_keeps_the_order(client: Any, count: int) -> None:
+    with connected(client) as cluster:
+        joined = cluster.reduced(
+            lambda i: [i], lambda parts: [i for part in parts for i in part], range(count)
+        )
+        assert joined == list(range(count))
+        assert cluster.reduced(lambda i: [i], lambda parts: [i for part in parts for i in part], []) is None
+
+
+def test_chunks_that_do_not_fit_are_rejected(tmp_path: Path) -> None:
+    with icecore.create(tmp_path / "a.icecore").writer() as writer:
+        writer.array("/x", "f4", (4,), chunks=(2,), shards=(2,), codec="none")
+        for place in ((2, bytes(12), 0, 8), (0, bytes(5), 0, 8), (0, bytes(12), 2**64 - 1, 8)):
+            with pytest.raises(Error) as error:
+                Chunks((0, 0, 0, 0), [place]).merge(writer, "/x")
+            assert error.value.kind == "invalid"
+        with pytest.raises(Error) as error:
+            Chunks((0, 0, 0, 0), [(0, bytes(12), 0, 8)]).merge(writer, "/y")
+        assert error.value.kind == "not-found"
+        writer.abort()
 
 
 def test_secrets_do_not_travel(tmp_path: Path) -> None:
