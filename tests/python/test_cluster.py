@@ -17,6 +17,7 @@ import pytest
 from icecore.cluster.connection import connected
 from icecore.errors import Error
 from icecore.ingest import cluster_pack
+from icecore.samples.gwf import write_frame
 from icecore.tables.query import row_ranges
 from icecore.writing.fork import Chunks, Fork
 
@@ -182,6 +183,19 @@ def test_link_equals_one_machine(tmp_path: Path, client: Any) -> None:
     repo = same(tmp_path / "one.icecore", tmp_path / "many.icecore")
     np.testing.assert_array_equal(repo["/x"].read(), FIELD[:120])
     assert repo["/x"].linked
+
+
+def test_frames(tmp_path: Path, client: Any) -> None:
+    rate, data = 4096, np.random.default_rng(4).normal(size=24 * 4096)
+    for i in range(24):
+        part = {"H1:A": (data[i * rate : (i + 1) * rate], float(rate)), "H1:B": (np.arange(16.0) + i, 16.0)}
+        write_frame(tmp_path / f"H-T-{10**9 + i}-1.gwf", 10**9 + i, part)
+    for verb, how in ((icecore.link, {}), (icecore.pack, {"codec": "zstd"})):
+        name = verb.__name__
+        verb(str(tmp_path / "*.gwf"), tmp_path / f"{name}-one.icecore", **how)
+        verb(str(tmp_path / "*.gwf"), tmp_path / f"{name}-many.icecore", client=client, **how)
+        repo = same(tmp_path / f"{name}-one.icecore", tmp_path / f"{name}-many.icecore")
+        np.testing.assert_array_equal(repo["/H1/A"].read(), data)
 
 
 def test_damage_is_reported_as_on_one_machine(tmp_path: Path, source: str, client: Any) -> None:

@@ -142,7 +142,7 @@ def gather(
                 found += expand(name)
         except errors.Error as error:
             found.append(Failure.of(name, error))
-    found = _frames_joined(found, progress)
+    found = _frames_joined(found, progress, cluster)
     files = [item for item in found if isinstance(item, str)]
     indexed = _indexed(files, progress, cluster, keep_going=True, **(options or {}))
     good: list[Source] = []
@@ -159,7 +159,9 @@ def gather(
 
 
 def _frames_joined(
-    found: list[Source | Failure | str], progress: Callable[[str, int, int], None] | None
+    found: list[Source | Failure | str],
+    progress: Callable[[str, int, int], None] | None,
+    cluster: Cluster | None,
 ) -> list[Source | Failure | str]:
     """Return the sources with all frame files joined into one: each channel is one array over all files."""
     frames = list(dict.fromkeys(item for item in found if isinstance(item, str) and _is_frames(item)))
@@ -169,7 +171,7 @@ def _frames_joined(
 
     first, rest = found.index(frames[0]), set(frames)
     name = frames[0] if len(frames) == 1 else f"{frames[0]} and {len(frames) - 1} more"
-    joined = Source(name, open_many(frames, name, progress), "/")
+    joined = Source(name, open_many(frames, name, progress, cluster), "/")
     kept = [
         (i, item)
         for i, item in enumerate(found)
