@@ -22,6 +22,7 @@ ROOMS = (
     "samples",
     "filesystem",
     "display",
+    "cluster",
     "repository",
     "sources",
     "codecs",

@@ -5,6 +5,7 @@ mod assay;
 mod codecs;
 mod delegate;
 mod error;
+mod forks;
 mod group;
 mod gwf;
 mod index;
@@ -45,6 +46,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     root::register(module)?;
     rows::register(module)?;
     serve::register(module)?;
+    forks::register(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;
     group::register(module)?;

@@ -75,7 +75,7 @@ impl Writer {
     }
 
     /// Records that rows of an array from `row` on have changed.
-    fn touch(&self, path: &str, row: u64) -> PyResult<()> {
+    pub fn touch(&self, path: &str, row: u64) -> PyResult<()> {
         let state = self.state.of("a writer").or_raise()?;
         let mut touched = state.touched.lock().unwrap_or_else(PoisonError::into_inner);
         match touched.get_mut(path) {

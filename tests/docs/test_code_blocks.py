@@ -27,7 +27,12 @@ _NEEDED = (
     "h5netcdf",
 )
 #: what single pages use: icechunk needs Python 3.12, h5pyd is a client of the service
-_NEEDED_BY = {"plain-zarr": ("icechunk",), "serve": ("h5pyd",), "serve-an-archive": ("h5pyd",)}
+_NEEDED_BY = {
+    "plain-zarr": ("icechunk",),
+    "serve": ("h5pyd",),
+    "serve-an-archive": ("h5pyd",),
+    "many-machines": ("distributed",),
+}
 
 
 @pytest.fixture

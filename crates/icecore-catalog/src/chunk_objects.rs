@@ -17,6 +17,18 @@ impl ObjectId {
         Self(ChunkId::random().0)
     }
 
+    /// The id that another process received from [`ObjectId::bytes`].
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 12]) -> Self {
+        Self(bytes)
+    }
+
+    /// The id as bytes, for another process.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 12] {
+        self.0
+    }
+
     pub(crate) fn chunk_id(self) -> ChunkId {
         ChunkId::new(self.0)
     }

@@ -52,6 +52,10 @@ StorageOption = Annotated[
     list[str] | None,
     typer.Option("--storage", metavar="KEY=VALUE", help="A setting of the object store; may be repeated."),
 ]
+DaskOption = Annotated[
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Work on the cluster of this Dask scheduler."),
+]
 AllowLinks = Annotated[
     list[str] | None,
     typer.Option(

@@ -24,7 +24,7 @@ from icecore.cli.batch import (
     Verbose,
     finish,
 )
-from icecore.cli.console import AllowLinks, Json, Progress, StorageOption, examples, settings
+from icecore.cli.console import AllowLinks, DaskOption, Json, Progress, StorageOption, examples, settings
 
 
 def link(
@@ -53,6 +53,7 @@ def link(
         ),
     ] = None,
     message: Message = None,
+    dask: DaskOption = None,
     verbose: Verbose = False,
     json: Json = False,
     storage: StorageOption = None,
@@ -87,6 +88,7 @@ def link(
             message=message,
             storage=settings(storage),
             progress=progress,
+            client=dask,
         )
         report = run(options)
     finish("linked", report, into, json, verbose)

@@ -26,7 +26,7 @@ from icecore.cli.batch import (
     finish,
     lengths,
 )
-from icecore.cli.console import Json, Progress, StorageOption, examples, settings
+from icecore.cli.console import DaskOption, Json, Progress, StorageOption, examples, settings
 from icecore.cli.follow import follow as follow_directory
 from icecore.display import text
 
@@ -135,6 +135,7 @@ def pack(
         typer.Option("--windows", metavar="1s,60s", help="Windows of trends, or none; default for channels."),
     ] = None,
     message: Message = None,
+    dask: DaskOption = None,
     verbose: Verbose = False,
     json: Json = False,
     storage: StorageOption = None,
@@ -157,8 +158,8 @@ def pack(
     how |= {"chunk": lengths(chunk), "shard": lengths(shard)}
     how |= {"restore": not no_restore, "storage": settings(storage)}
     if follow is not None:
-        if sources or any(asked[name] for name in _ONCE):
-            clash = "SRC, --append, --replace, --skip-existing, --dry-run and -m exclude --follow"
+        if sources or dask or any(asked[name] for name in _ONCE):
+            clash = "SRC, --append, --replace, --skip-existing, --dry-run, --dask and -m exclude --follow"
             raise errors.make("invalid", clash, "remove them")
         idle = None if until_idle is None else text.parse_seconds(until_idle)
         _follow((follow, into, group, concat, glob, text.parse_seconds(poll)), how, idle, json)
@@ -169,7 +170,7 @@ def pack(
     if not sources:
         raise errors.make("invalid", "nothing to pack", "name files, or a directory to watch: --follow DIR")
     once = {name: asked[name] for name in (*_ONCE, "allow_missing")}
-    _pack_once((sources, into, group, concat), {**once, **how}, into, json, verbose)
+    _pack_once((sources, into, group, concat), {**once, **how, "client": dask}, into, json, verbose)
 
 
 def _follow(watched: tuple[Any, ...], how: dict[str, Any], idle: float | None, json: bool) -> None:

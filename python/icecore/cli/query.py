@@ -13,6 +13,7 @@ import typer
 from icecore import errors
 from icecore.cli.console import (
     AllowLinks,
+    DaskOption,
     Json,
     PathArgument,
     Progress,
@@ -82,6 +83,7 @@ def query(
         bool, typer.Option("--explain", help="Run the query, but print only its cost.")
     ] = False,
     no_prune: Annotated[bool, typer.Option("--no-prune", help="Don't use summaries.")] = False,
+    dask: DaskOption = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -100,6 +102,7 @@ def query(
     from icecore.tables.query.export import export, writer
 
     options = {"where": where, "within": within, "source": source, "limit": limit, "prune": not no_prune}
+    options["client"] = dask
     if explain and output is not None:
         raise errors.make("invalid", f"--explain can't be combined with -o {output}", "remove one of them")
     if output is not None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, print_stderr, settings
+from icecore.cli.console import (
+    DaskOption,
+    Json,
+    Progress,
+    StorageOption,
+    emit,
+    examples,
+    print_stderr,
+    settings,
+)
 from icecore.display import text
 
 if TYPE_CHECKING:
@@ -47,6 +56,7 @@ def run(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Report sources and pieces that fail, and continue.")
     ] = False,
+    dask: DaskOption = None,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -71,7 +81,8 @@ def run(
     if not sources:
         message = f"{product} needs a source"
         raise errors.make("invalid", message, f"icecore run {product} FILE; --help lists its parameters")
-    _run(found, sources, _parameters(param), output, keep_going, json, settings(storage))
+    how = {"storage": settings(storage), "keep_going": keep_going, "client": dask}
+    _run(found, sources, _parameters(param), output, json, how)
 
 
 def _run(
@@ -79,9 +90,8 @@ def _run(
     sources: list[str],
     parameters: dict[str, Any],
     output: str | None,
-    keep_going: bool,
     json: bool,
-    storage: dict[str, str],
+    how: dict[str, Any],
 ) -> None:
     from icecore.products.run import run as compute
     from icecore.tables.query.export import export, writer
@@ -90,7 +100,7 @@ def _run(
     if output is not None:
         writer(output)
     with Progress(name, nbytes=False) as progress:
-        rows = compute(name, sources, storage=storage, keep_going=keep_going, progress=progress, **parameters)
+        rows = compute(name, sources, progress=progress, **how, **parameters)
         count = export(rows, output, json, _SHOWN)
     if output not in (None, "-"):
         facts = {"file": output, "rows": count, "columns": rows.columns, "failed": len(rows.failures)}

@@ -40,26 +40,23 @@ def copy_new(
     budget: int,
     progress: Progress,
     held: Held | None = None,
-) -> None:
-    """Create an array and write all of its data.
+) -> str:
+    """Create an array and write all of its data; return its first metadata document.
 
     The boxes are whole shards of at most ``budget`` bytes (one shard if a shard is larger). Of a sparse array
     only the boxes with stored chunks of the source (``held``) are written.
     """
     entry, path = step.entry, step.path
     entry.check()
-    kept = ours(entry) | ({"codec": planned.record} if planned.record else {})
-    document = layout.document(
-        entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
-    )
+    document = first = new_document(entry, where, planned)
     is_kept = replace.make(writer, step, document)
     if not entry.shape:
         writer._native.write(path, (), read(()))
         progress(path, entry.nbytes)
-        return
+        return first
     watch, done = _watch(entry, where, planned), 0
     old = held_of(writer._pending().array(path)) if is_kept and held is not None else None
-    for start, extent in _boxes(entry, where, max(budget, 1), held, old):
+    for start, extent in boxes(entry, where, max(budget, 1), held, old):
         data = np.asarray(read(tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True))), order="C")
         found = watch.look(data.shape, data.__getitem__, done) if watch is not None and done else None
         if found is not None:
@@ -71,9 +68,18 @@ def copy_new(
         done += data.nbytes
     if done < entry.nbytes:
         progress(path, entry.nbytes - done)
+    return first
 
 
-def _boxes(
+def new_document(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> str:
+    """Return the metadata document of a new array."""
+    kept = ours(entry) | ({"codec": planned.record} if planned.record else {})
+    return layout.document(
+        entry.shape, entry.data_type, entry.fill_value, where, planned.codecs, entry.dims, entry.attrs, kept
+    )
+
+
+def boxes(
     entry: ArrayEntry, where: layout.Layout, budget: int, held: Held | None, old: Held | None
 ) -> list[tuple[list[int], list[int]]]:
     """Return the boxes to write: all, or those with stored chunks in the source or in the replaced array."""
@@ -83,11 +89,11 @@ def _boxes(
     walk = entry.shape, where.unit, source, zarr_dtypes.itemsize(entry.dtype), budget
     if held is None:
         return _icecore.gather_regions(*walk)
-    boxes = held.boxes(*walk)
+    found = held.boxes(*walk)
     if old is not None:
-        known = {tuple(start) for start, _ in boxes}
-        boxes += [box for box in old.boxes(*walk) if tuple(box[0]) not in known]
-    return boxes
+        known = {tuple(start) for start, _ in found}
+        found += [box for box in old.boxes(*walk) if tuple(box[0]) not in known]
+    return found
 
 
 def _watch(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> Watch | None:

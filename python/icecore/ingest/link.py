@@ -6,7 +6,9 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from icecore.cluster.connection import connected_if
 from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.ingest import link_plan, write_references
@@ -45,6 +47,7 @@ def link(
     message: str | None = None,
     storage: Mapping[str, str] | None = None,
     progress: bool | ProgressCall | None = None,
+    client: Any = None,
 ) -> Report:
     """Link arrays of HDF5, NetCDF, NumPy and reference files into a repository without copying their data.
 
@@ -79,6 +82,8 @@ def link(
         storage: credentials of the repository's object store.
         progress: true for a bar in a terminal or notebook; or a function that is called with (path,
             finished bytes, total bytes) while data is copied.
+        client: a ``distributed.Client`` or the address of a Dask scheduler, whose workers index the files.
+            They need the credentials of stores in their own environment.
 
     Returns:
         A report: for each array whether it was linked or copied and why; failures; the new snapshot's id.
@@ -101,7 +106,8 @@ def run(options: LinkOptions) -> Report:
     """Link according to ``options``: resolve the sources, plan, write, report."""
     began = time.perf_counter()
     options.check()
-    sources = link_sources(options)
+    with connected_if(options.client) as cluster:
+        sources = link_sources(options, cluster)
     report = without_damaged(partial(_attempt, options), sources, options.keep_going)
     report.seconds = time.perf_counter() - began
     return report

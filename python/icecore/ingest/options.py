@@ -73,6 +73,7 @@ class IngestOptions:
     message: str | None = None
     storage: Mapping[str, str] | None = None
     progress: ProgressCall | None = None
+    client: Any = None
 
     @property
     def existing(self) -> Existing:

@@ -6,12 +6,17 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from icecore.cluster.connection import connected_if
+from icecore.cluster.tasks import Cluster
 from icecore.codecs import spec
 from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.ingest import pack_plan
 from icecore.ingest.array_failures import ArrayFailures
+from icecore.ingest.cluster_pack import ClusterPack
+from icecore.ingest.cluster_tables import pack_on_workers
 from icecore.ingest.destination import (
     commit_message,
     open_target,
@@ -69,6 +74,7 @@ def pack(
     grows: str | None = None,
     below: str | None = None,
     then: Callable[[Writer], None] | None = None,
+    client: Any = None,
 ) -> Report:
     """Pack the arrays of sources, or of another repository, into sharded and compressed Zarr.
 
@@ -127,6 +133,8 @@ def pack(
             one source or more.
         below: without ``group``: the parent of the groups named like the files.
         then: called with the writer after all arrays are written, to add to the same commit.
+        client: a ``distributed.Client`` or the address of a Dask scheduler, whose workers encode the arrays.
+            They need the credentials of stores in their own environment.
 
     Returns:
         A report: raw and stored bytes per array, failures, the id of the new snapshot.
@@ -151,13 +159,14 @@ def run(options: PackOptions) -> Report:
     """Pack according to ``options``: resolve the sources, plan, write, report."""
     began = time.perf_counter()
     options.check()
-    sources = pack_sources(options)
-    report = without_damaged(partial(_attempt, options), sources, options.keep_going)
+    with connected_if(options.client) as cluster:
+        sources = pack_sources(options, cluster)
+        report = without_damaged(partial(_attempt, options, cluster), sources, options.keep_going)
     report.seconds = time.perf_counter() - began
     return report
 
 
-def _attempt(options: PackOptions, sources: Sources) -> Report:
+def _attempt(options: PackOptions, cluster: Cluster | None, sources: Sources) -> Report:
     message = options.message or commit_message("pack", sources.indexed)
     # Up to half of the memory may be queued for the encoders.
     target = open_target(options.into, options.storage, message, 2 * options.memory_bytes, options.dry_run)
@@ -167,7 +176,7 @@ def _attempt(options: PackOptions, sources: Sources) -> Report:
         report.sort()
         return report
     with writing(target) as writer:
-        failures = _write(writer, plan, report)
+        failures = _write(writer, plan, report, cluster)
     report.snapshot = writer.snapshot_id
     report.bytes_stored = writer.bytes_stored - bytes_left_out(writer, failures)
     report.rows += packed_rows(writer, plan, failures)
@@ -175,19 +184,25 @@ def _attempt(options: PackOptions, sources: Sources) -> Report:
     return report
 
 
-def _write(writer: Writer, plan: PackPlan, report: Report) -> ArrayFailures:
+def _write(writer: Writer, plan: PackPlan, report: Report, cluster: Cluster | None) -> ArrayFailures:
     """Write everything in the plan, as one commit."""
     options = plan.options
     write_groups(writer, plan.assembly, options.replace)
     failures = ArrayFailures(writer, plan.assembly.steps, options.keep_going)
     with keep_open():
-        write_arrays(writer, plan, failures)
+        if cluster is None:
+            write_arrays(writer, plan, failures)
+        else:
+            ClusterPack(writer, plan, failures, cluster).run()
     report.failures += failures.failures
     arrays_left = not failures.nothing_left()
     may_commit(report, bool(plan.tables.jobs) or arrays_left, options.keep_going)
     how = TableOptions(options.restore, options.trust, options.portable, options.goal == "archive")
     beside = bool(plan.steps) and arrays_left
-    long, made = pack_tables(writer, plan.tables, how, report, options.keep_going, options.progress, beside)
+    packed = None if cluster is None else pack_on_workers(writer, plan.tables.jobs, how, cluster)
+    long, made = pack_tables(
+        writer, plan.tables, how, report, options.keep_going, options.progress, beside, packed
+    )
     write_for(writer, [*long, *summarized(plan, failures.left_out)], made)
     left = [each.step for each in plan.steps if each.step.path not in failures.left_out]
     summarize(writer, left, options, packed=True)

@@ -93,8 +93,8 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         codecs=array.codecs,
         fill_value=node.document.get("fill_value"),
         attrs=node.attrs,
-        read=partial(_read, array._native),
-        held=partial(held_of, array._native),
+        read=partial(_read, array),
+        held=partial(_held, array),
         unlimited=tuple(node.ours.get("unlimited", ())),
         note="already in a repository",
         attr_types=node.ours.get("attr_types", {}),
@@ -104,8 +104,12 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
     )
 
 
-def _read(native: Any, region: Sequence[slice]) -> np.ndarray:
-    return native.read(tuple(region), None, False, None)
+def _read(array: Array, region: Sequence[slice]) -> np.ndarray:
+    return array._native.read(tuple(region), None, False, None)
+
+
+def _held(array: Array) -> Held | None:
+    return held_of(array._native)
 
 
 def held_of(native: Any) -> Held | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
+from icecore.cluster.tasks import Cluster
 from icecore.display import text
 from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.repository_source import is_repository, open_repository
@@ -21,6 +22,7 @@ from icecore.sources.failure import Failure
 from icecore.sources.files import object_stores, tree_address
 from icecore.sources.files.identity import is_remote
 from icecore.sources.files.signatures import GWF
+from icecore.sources.index_cluster import open_on_workers
 from icecore.sources.index_pool import open_sources
 from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.memory import kind_of
@@ -56,7 +58,7 @@ class Sources:
         return "\n".join([text.table(["source", "group", "arrays"], rows, (2,)), *failed])
 
 
-def link_sources(options: LinkOptions) -> Sources:
+def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Sources:
     """The sources of a ``link``: files and reference files."""
     found = gather(
         options.sources,
@@ -64,11 +66,12 @@ def link_sources(options: LinkOptions) -> Sources:
         options=options.of_formats,
         whole=options.concat is not None,
         progress=options.progress,
+        cluster=cluster,
     )
     return _selected(found, options)
 
 
-def pack_sources(options: PackOptions) -> Sources:
+def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Sources:
     """The sources of a ``pack``: files, text tables, repositories and in-memory objects."""
     found = gather(
         options.sources,
@@ -78,6 +81,7 @@ def pack_sources(options: PackOptions) -> Sources:
         tables=True,
         whole=options.concat is not None,
         progress=options.progress,
+        cluster=cluster,
     )
     indexed = found.indexed
     if options.below is not None:
@@ -108,6 +112,7 @@ def gather(
     tables: bool = False,
     whole: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
+    cluster: Cluster | None = None,
 ) -> Sources:
     """Index every source.
 
@@ -120,6 +125,7 @@ def gather(
         tables: whether sources may contain text tables, which have no arrays yet.
         whole: whether a source with an unreadable part is left out completely.
         progress: called with (file, bytes of the files indexed so far, bytes of all files on this machine).
+        cluster: index the files on its workers.
 
     Returns:
         The sources that could be indexed, in order, and the failures. A file of unknown format is not a
@@ -138,9 +144,9 @@ def gather(
                 found += expand(name)
         except errors.Error as error:
             found.append(Failure.of(name, error))
-    found = _frames_joined(found, progress)
+    found = _frames_joined(found, progress, cluster)
     files = [item for item in found if isinstance(item, str)]
-    indexed = _indexed(files, progress, keep_going=True, **(options or {}))
+    indexed = _indexed(files, progress, cluster, keep_going=True, **(options or {}))
     good: list[Source] = []
     bad: list[Failure] = []
     for item in found:
@@ -155,7 +161,9 @@ def gather(
 
 
 def _frames_joined(
-    found: list[Source | Failure | str], progress: Callable[[str, int, int], None] | None
+    found: list[Source | Failure | str],
+    progress: Callable[[str, int, int], None] | None,
+    cluster: Cluster | None,
 ) -> list[Source | Failure | str]:
     """Return the sources with all frame files joined into one: each channel is one array over all files."""
     frames = list(dict.fromkeys(item for item in found if isinstance(item, str) and _is_frames(item)))
@@ -165,7 +173,7 @@ def _frames_joined(
 
     first, rest = found.index(frames[0]), set(frames)
     name = frames[0] if len(frames) == 1 else f"{frames[0]} and {len(frames) - 1} more"
-    joined = Source(name, open_many(frames, name, progress), "/")
+    joined = Source(name, open_many(frames, name, progress, cluster), "/")
     kept = [
         (i, item)
         for i, item in enumerate(found)
@@ -231,14 +239,18 @@ def _each(named: Iterable[str | Source]) -> Iterator[str | Failure | Source]:
 
 
 def _indexed(
-    files: list[str], progress: Callable[[str, int, int], None] | None, **options: Any
+    files: list[str],
+    progress: Callable[[str, int, int], None] | None,
+    cluster: Cluster | None,
+    **options: Any,
 ) -> Iterator[ArrayMap | errors.Error]:
+    opened = open_sources(files, **options) if cluster is None else open_on_workers(cluster, files, options)
     if progress is None or len(files) < _MANY:
-        yield from open_sources(files, **options)
+        yield from opened
         return
     sizes = [0 if is_remote(file) or not os.path.isfile(file) else os.path.getsize(file) for file in files]
     done, total = 0, sum(sizes)
-    for file, size, arrays in zip(files, sizes, open_sources(files, **options), strict=True):
+    for file, size, arrays in zip(files, sizes, opened, strict=True):
         done += size
         progress(file, done, total)
         yield arrays

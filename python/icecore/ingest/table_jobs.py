@@ -177,8 +177,11 @@ def pack_tables(
     keep_going: bool,
     progress: Callable[[str, int, int], None] | None = None,
     arrays: bool = False,
+    packed: Callable[[TableJob], Done] | None = None,
 ) -> tuple[list[str], dict[str, Zones]]:
     """Write all tables of a plan and report on them; ``arrays``: whether arrays were written as well.
+
+    ``packed`` writes a table another way, such as on a cluster.
 
     Returns:
         The columns with more than one zone, for which summaries are useful; and the summaries that were
@@ -193,12 +196,12 @@ def pack_tables(
     anything = arrays
     for job in plan.jobs:
         try:
-            packed = pack_table(writer, job, options, counted(progress))
-            _report(writer, packed, report)
+            done = packed(job) if packed else pack_table(writer, job, options, counted(progress))
+            _report(writer, done, report)
             anything = True
-            if packed.total >= 2 * ZONE:
-                long += packed.columns
-                made |= packed.summaries
+            if done.total >= 2 * ZONE:
+                long += done.columns
+                made |= done.summaries
         except errors.Error as error:
             if len(job.files) > 1 and (found := damaged(job.files, error, keep_going)) is not None:
                 raise found from error

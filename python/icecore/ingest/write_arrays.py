@@ -13,7 +13,11 @@ from icecore.sources.mapping.array_map import Reader
 from icecore.tables.summaries.zones import ZONE
 
 if TYPE_CHECKING:
+    from icecore.analyzer.choose_codec import Planned
     from icecore.ingest.pack_plan import PackPlan, PackStep
+    from icecore.ingest.storage_choice import StorageChoice
+    from icecore.layout.layout import Layout
+    from icecore.sources.mapping.stored_chunks import Held
     from icecore.writing.writer import Writer
 
 
@@ -31,21 +35,31 @@ def write_arrays(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> Non
             if each.step.old is not None:
                 copy_arrays.copy_after(writer, each.step, read, progress)
             else:
-                _write_new(writer, plan, each, read, progress)
+                write_new(writer, plan.choice, plan.budget, each, read, progress)
     failures.collect(wait=True)
 
 
-def _write_new(writer: Writer, plan: PackPlan, each: PackStep, read: Reader, progress: Progress) -> None:
+def write_new(
+    writer: Writer, choice: StorageChoice, budget: int, each: PackStep, read: Reader, progress: Progress
+) -> str:
+    """Choose layout and codecs of an array, and write it; return its first metadata document."""
     from icecore.ingest import copy_arrays
 
-    step, choice, budget = each.step, plan.choice, plan.budget
+    step = each.step
     if step.entry.nbytes <= budget:
         read = copy_arrays.at_once(step.entry, read)
     held = step.entry.sparse()
-    where = each.layout if each.layout is not None else choice.layout(step.entry, read, budget)
-    codecs = choice.codecs(step, read, where, budget, held)
-    where = choice.gathered(step.entry, where, codecs.ratio, budget)
-    copy_arrays.copy_new(writer, step, read, where, codecs, budget, progress, held)
+    where, codecs = chosen(choice, budget, each, read, held)
+    return copy_arrays.copy_new(writer, step, read, where, codecs, budget, progress, held)
+
+
+def chosen(
+    choice: StorageChoice, budget: int, each: PackStep, read: Reader, held: Held | None
+) -> tuple[Layout, Planned]:
+    """Return layout and codecs of a new array."""
+    where = each.layout if each.layout is not None else choice.layout(each.step.entry, read, budget)
+    codecs = choice.codecs(each.step, read, where, budget, held)
+    return choice.gathered(each.step.entry, where, codecs.ratio, budget), codecs
 
 
 def packed_rows(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> list[Row]:

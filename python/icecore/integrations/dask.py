@@ -1,13 +1,19 @@
-"""Arrays as dask arrays whose blocks are whole shards."""
+"""Arrays as dask arrays whose blocks are whole shards; tables as dask DataFrames of ranges of rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.cluster.sealed import Sealed
+from icecore.tables.query.row_ranges import row_ranges
+from icecore.tables.query.scan import Scan
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
+    from icecore.tables.query.table import Table
 
 
 def to_dask(array: Array, chunks: Any = None) -> Any:
@@ -20,7 +26,43 @@ def to_dask(array: Array, chunks: Any = None) -> Any:
         import dask.array as da
     except ModuleNotFoundError:
         raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
-    return da.from_array(array, chunks=blocks(array) if chunks is None else chunks, asarray=False, fancy=True)
+    chunks = blocks(array) if chunks is None else chunks
+    return da.from_array(SealedArray(array), chunks=chunks, asarray=False, fancy=True)
+
+
+def table_to_dask(table: Table, columns: Sequence[str] | None, where: str | None) -> Any:
+    """Return a dask DataFrame; see :meth:`icecore.Table.to_dask`.
+
+    Raises:
+        Error: ``unsupported`` if dask's DataFrame is not installed.
+    """
+    try:
+        import dask.dataframe as dd
+    except ImportError:
+        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+    names = table._names(columns)
+    read = partial(_partition, Sealed(table), names, where)
+    ranges = row_ranges(table, names)
+    return dd.from_map(read, ranges, meta=read((0, 0)), enforce_metadata=False)
+
+
+class SealedArray:
+    """An array in a graph of Dask; the repository is opened by the worker that reads."""
+
+    def __init__(self, array: Array) -> None:
+        self._sealed = Sealed(array)
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, region: Any) -> Any:
+        return self._sealed.value[region]
+
+    def __dask_tokenize__(self) -> tuple[Any, str]:
+        array = self._sealed.value
+        return (array.repo.__dask_tokenize__(), array.path)
+
+
+def _partition(table: Sealed, columns: list[str], where: str | None, rows: tuple[int, int]) -> Any:
+    return Scan(table.value, columns, where, rows=rows).read_pandas()
 
 
 def blocks(array: Array) -> tuple[Any, ...]:

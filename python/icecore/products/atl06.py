@@ -173,6 +173,7 @@ def atl06(
 
 
 atl06.variables = atl03.VARIABLES  # type: ignore[attr-defined]
+atl06.by_source = True  # type: ignore[attr-defined]
 
 
 def _beams(inputs: Inputs, names: list[str] | None, spots: list[int] | None) -> Iterator[Beam]:

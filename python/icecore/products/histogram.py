@@ -36,12 +36,13 @@ def histogram(
     Without low or high the data are read twice, unless the column has a summary.
     """
     selected = Where(where, poly, box, t0, t1, time, xy)
-    every = list(places(inputs, table))
+    every = list(places(inputs, table)) if inputs.cluster is None else None
     name = '"' + column.replace('"', '""') + '"'
 
     def reduced(what: str) -> list[dict[str, Any]]:
         work = lambda place: place.table.reduce(what, **selected.options(place.table))[0]  # noqa: E731
-        return list(inputs.map(work, every, _name))
+        of = lambda some: list(some.map(work, every or places(some, table), _name))  # noqa: E731
+        return [row for rows in inputs.over_sources(of) for row in rows]
 
     if low is None or high is None:
         ends = reduced(f"min:{name}, max:{name}")
@@ -61,6 +62,9 @@ def histogram(
     edges = np.histogram_bin_edges(np.empty(0), bins, (low, high))
     batch = arrow().record_batch({"low": edges[:-1], "high": edges[1:], "count": counts})
     return Rows(batch.schema, [batch])
+
+
+histogram.merges = True  # type: ignore[attr-defined]
 
 
 def _name(place: Place) -> str:

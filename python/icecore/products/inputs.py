@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.cluster.storage import without_secrets
+from icecore.cluster.tasks import Cluster
 from icecore.display.progress import ProgressCall
 from icecore.ingest.repository_source import is_repository
 from icecore.products.parallel import Item, Result, in_order
@@ -115,10 +118,15 @@ class Inputs:
     failures: list[Failure] = field(default_factory=list)
     #: shell patterns of the arrays that a product reads from files; all if None
     variables: list[str] | None = None
+    #: whether there is more than one source, if these are some of them
+    several: bool | None = None
+    cluster: Cluster | None = None
 
     @property
     def are_several(self) -> bool:
         """Whether there is, or may be, more than one source."""
+        if self.several is not None:
+            return self.several
         return len(self.names) != 1 or len(list(self._expanded())) > 1
 
     def open_all(self) -> list[Source]:
@@ -187,6 +195,33 @@ class Inputs:
                 self.advance(name(item), done, known)
             yield made
 
+    def over_sources(self, work: Callable[[Inputs], Result]) -> Iterator[Result]:
+        """Yield the result of ``work`` for all sources at once, or on a cluster for each source, in order.
+
+        Raises:
+            Error: the first failure, unless ``keep_going``.
+        """
+        if self.cluster is None:
+            yield work(self)
+            return
+        names = self.expanded()
+        alone = replace(self, names=[], storage=without_secrets(self.storage), progress=None, failures=[])
+        alone = replace(alone, several=self.are_several, cluster=None)
+        for done, (name, result) in enumerate(self.cluster.in_order(partial(_of, work, alone), names), 1):
+            try:
+                made, failures = result()
+            except errors.Error as error:
+                self.failed(name, error)
+                continue
+            finally:
+                self.advance(name, done, len(names))
+            self.failures += failures
+            yield made
+
+    def expanded(self) -> list[str]:
+        """Return the names of all files and repositories."""
+        return list(self._expanded())
+
     def _expanded(self) -> Iterator[str]:
         for name in self.names:
             if is_repository(name):
@@ -218,6 +253,12 @@ class Inputs:
             else:
                 raise
         return Source(name, repo.at("main"), "/")
+
+
+def _of(work: Callable[[Inputs], Result], alone: Inputs, name: str) -> tuple[Result, list[Failure]]:
+    """Return the result for one source and its failures, on a worker."""
+    inputs = replace(alone, names=[name])
+    return work(inputs), inputs.failures
 
 
 def is_pattern(text: str | None) -> bool:

@@ -41,3 +41,6 @@ def query(
         return found.scan(columns, limit=limit, **options)
 
     return concatenated(inputs, table, None, scan)
+
+
+query.by_source = True  # type: ignore[attr-defined]

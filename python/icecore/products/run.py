@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.products.inputs import Inputs, listed
+from icecore.products.on_workers import computed
 from icecore.products.registry import find
 from icecore.products.rows import Rows
 from icecore.products.values import bind
@@ -38,6 +39,7 @@ def run(
     storage: Mapping[str, str] | None = None,
     keep_going: bool = False,
     progress: bool | ProgressCall | None = None,
+    client: Any = None,
     **parameters: Any,
 ) -> Result:
     """Compute a product of files or repositories with your own parameters.
@@ -54,6 +56,8 @@ def run(
         keep_going: record sources and pieces that fail in ``failures`` instead of raising the first.
         progress: true for a bar in a terminal or notebook; or a function that is called with (name, pieces
             done, pieces known so far).
+        client: compute on a Dask cluster, one task for each source: a ``distributed.Client`` or the address
+            of a scheduler.
         **parameters: of the product; nested ones as a dictionary: ``fit={"maxi": 3}``.
 
     Returns:
@@ -80,7 +84,10 @@ def run(
         writer(os.fspath(output))
     inputs = Inputs(listed(sources), storage, keep_going, variables=found.variables)
     with reported(progress, product, nbytes=False) as inputs.progress:
-        rows = Rows.of(product, found.function(inputs, **bound))
+        if client is None:
+            rows = Rows.of(product, found.function(inputs, **bound))
+        else:
+            rows = computed(found, inputs, parameters, client)
     result = Result(Rows(rows.schema, _reported(rows, product, inputs, progress)), inputs.failures)
     if output is not None:
         export(result, os.fspath(output))

@@ -71,10 +71,16 @@ def stats(
         values = list(row.values())
         return {name: values[5 * i : 5 * i + 5] for i, name in enumerate(names)}
 
-    for row in inputs.map(reduced, places(inputs, table), lambda place: place.name):
+    def of(some: Inputs) -> list[dict[str, list[Any]]]:
+        return list(some.map(reduced, places(some, table), lambda place: place.name))
+
+    for row in (row for rows in inputs.over_sources(of) for row in rows):
         for name, values in row.items():
             found.setdefault(name, _Moments()).add(*values)
     return _rows(found)
+
+
+stats.merges = True  # type: ignore[attr-defined]
 
 
 def _rows(found: dict[str, _Moments]) -> Rows:

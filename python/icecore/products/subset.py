@@ -33,3 +33,6 @@ def subset(
     selected = Where(where, poly, box, t0, t1, time, xy)
     scan = lambda found: found.scan(variables, limit=limit, **selected.options(found))  # noqa: E731
     return concatenated(inputs, table, None, scan)
+
+
+subset.by_source = True  # type: ignore[attr-defined]

@@ -45,6 +45,9 @@ def trend(
     return Rows(schema, batches())
 
 
+trend.by_source = True  # type: ignore[attr-defined]
+
+
 def _batch(schema: pa.Schema, name: str | None, made: Trend) -> pa.RecordBatch:
     pa = arrow()
     offsets = np.round(np.arange(len(made)) * made.step * NS).astype("i8")

@@ -19,6 +19,7 @@ PROVIDERS = {
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),
     "to_dask": ("icecore.integrations.dask", "to_dask"),
+    "table_to_dask": ("icecore.integrations.dask", "table_to_dask"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
     "trend": ("icecore.timeseries.trend", "trend"),
     "view": ("icecore.service.view_in_notebook", "view"),

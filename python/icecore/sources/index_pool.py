@@ -38,10 +38,11 @@ def open_sources(sources: Sequence[str], **options: Any) -> Iterator[Indexed]:
         if spent > _TRIAL and spent * left > _WORTHWHILE * done and (workers := _workers(left)):
             yield from _shared(sources[done:], workers, options)
             return
-        yield _open(source, options)
+        yield open_one(source, options)
 
 
-def _open(source: str, options: dict[str, Any]) -> Indexed:
+def open_one(source: str, options: dict[str, Any]) -> Indexed:
+    """Return the result of :func:`open_source`, or the error that it raised."""
     try:
         return open_source(source, **options)
     except errors.Error as error:
@@ -79,7 +80,7 @@ def _shared(sources: Sequence[str], workers: list[Worker], options: dict[str, An
     pool = ThreadPoolExecutor(len(workers))
     try:
         for source, answer in zip(sources, pool.map(ask, sources), strict=True):
-            yield _open(source, options) if answer is None else answer
+            yield open_one(source, options) if answer is None else answer
     finally:
         for worker in workers:
             worker.kill()  # so that no caller waits for an answer
@@ -140,7 +141,7 @@ def serve() -> None:
             return
         try:
             object_stores.inherit(stores)
-            answer: Indexed | None = _open(source, options)
+            answer: Indexed | None = open_one(source, options)
             reply = pickle.dumps(answer)
         except Exception:
             reply = pickle.dumps(None)  # the one that asks tries itself, and sees what is wrong

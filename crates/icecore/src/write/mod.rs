@@ -18,7 +18,7 @@ mod rows;
 mod table;
 
 pub use data::Data;
-pub use pipeline::{WriteOptions, Writing, Written};
+pub use pipeline::{Places, WriteOptions, Writing, Written};
 pub use rows::Rows;
 pub use table::TableRows;
 pub(crate) use table::string_sum;

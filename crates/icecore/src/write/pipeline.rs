@@ -46,7 +46,17 @@ pub struct Written {
     pub kept: u64,
 }
 
+/// Chunks of one array, by number.
+pub type Places = BTreeMap<u64, ChunkPlace>;
+
 impl Written {
+    fn add(&mut self, other: Self) {
+        self.bytes_raw += other.bytes_raw;
+        self.bytes_stored += other.bytes_stored;
+        self.chunks += other.chunks;
+        self.kept += other.kept;
+    }
+
     fn add_stored(&mut self, bytes: u64) {
         self.bytes_stored += bytes;
         self.chunks += 1;
@@ -75,6 +85,8 @@ struct State {
     errors: Vec<(String, Error)>,
     packer: Packer,
     placed: Vec<Placed>,
+    /// Registered chunks by array, if this is a fork.
+    log: Option<BTreeMap<String, Places>>,
     /// Number of calls of `write`.
     turn: u64,
     written: Written,
@@ -306,13 +318,50 @@ impl Writing {
         }
         by_path.into_iter().try_for_each(|(path, chunks)| {
             let moved = chunks.into_iter().filter_map(|(chunk, place)| place.map(|place| (chunk, place)));
-            let moved: Vec<(u64, ChunkPlace)> = moved.collect();
-            if moved.is_empty() {
-                return Ok(());
-            }
-            self.shared.reuse.moved(&path, moved.iter().map(|(chunk, _)| *chunk));
-            self.shared.writer.set_chunks(&path, &moved)
+            self.register(&path, &moved.collect::<Vec<_>>())
         })
+    }
+
+    /// Registers locations of chunks, and logs them for [`Writing::take`].
+    fn register(&self, path: &str, chunks: &[(u64, ChunkPlace)]) -> Result<()> {
+        if chunks.is_empty() {
+            return Ok(());
+        }
+        self.shared.reuse.moved(path, chunks.iter().map(|(chunk, _)| *chunk));
+        self.shared.writer.set_chunks(path, chunks)?;
+        if let Some(log) = &mut self.shared.lock().log {
+            log.entry(path.to_owned()).or_default().extend(chunks.iter().cloned());
+        }
+        Ok(())
+    }
+
+    /// Starts the log of a forked writer, whose chunks another writer merges.
+    pub fn fork(&self) {
+        self.shared.lock().log = Some(BTreeMap::new());
+    }
+
+    /// Waits until everything queued is stored, and returns the locations of all chunks by array; requires
+    /// [`Writing::fork`].
+    ///
+    /// # Errors
+    /// The first error of the queued data.
+    pub fn take(&self) -> Result<BTreeMap<String, Places>> {
+        self.flush()?;
+        let mut state = self.shared.lock();
+        Ok(state.log.as_mut().map(std::mem::take).unwrap_or_default())
+    }
+
+    /// Registers chunks that a forked writer stored in the same repository, and adds its counts.
+    ///
+    /// # Errors
+    /// The errors of [`Writer::set_chunks`].
+    pub fn merge(&self, path: &str, places: &Places, written: Written) -> Result<()> {
+        let chunks: Vec<(u64, ChunkPlace)> = places.iter().map(|(chunk, place)| (*chunk, place.clone())).collect();
+        self.register(path, &chunks)?;
+        let mut state = self.shared.lock();
+        state.written.add(written);
+        state.per_array.entry(path.to_owned()).or_default().add(written);
+        Ok(())
     }
 
     /// Removes an array, or a group and everything below it, and discards data queued for it: it would have no
@@ -331,6 +380,9 @@ impl Writing {
         state.errors.retain(|(failed, _)| !is_within(failed, path));
         state.placed.retain(|(target, _)| !is_within(&target.path, path));
         state.packer.forget(path);
+        if let Some(log) = &mut state.log {
+            log.retain(|array, _| !is_within(array, path));
+        }
         drop(state);
         self.shared.reuse.forget(path);
     }

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from icecore import errors
+from icecore.cluster.tasks import Cluster
 from icecore.display import text
 from icecore.sources.gwf.entry import array_entry
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
@@ -30,10 +31,13 @@ def open(source: str) -> ArrayMap:
 
 
 def open_many(
-    paths: Sequence[str], name: str, progress: Callable[[str, int, int], None] | None = None
+    paths: Sequence[str],
+    name: str,
+    progress: Callable[[str, int, int], None] | None = None,
+    cluster: Cluster | None = None,
 ) -> ArrayMap:
     """Index frame files and join each channel's vectors in time; damaged files are in ``failed``."""
-    indexed = scan(paths, 0, progress)
+    indexed = scan(paths, 0, progress, cluster)
     result = joined([file for file in indexed if isinstance(file, FrameFile)], name)
     result.failed += [error for error in indexed if isinstance(error, errors.Error)]
     return result

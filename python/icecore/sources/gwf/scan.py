@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from icecore import errors
+from icecore.cluster.tasks import Cluster
 from icecore.sources.files.identity import Identity, identity
 
 #: number of files indexed between two progress reports
@@ -68,6 +69,7 @@ def scan(
     paths: Sequence[str],
     frames: int = 0,
     progress: Callable[[str, int, int], None] | None = None,
+    cluster: Cluster | None = None,
 ) -> list[FrameFile | errors.Error]:
     """Index files, in order.
 
@@ -75,16 +77,23 @@ def scan(
         paths: paths of local files.
         frames: number of frames per file in which channels are searched; 0 means all.
         progress: called with (file, bytes of the indexed files, bytes of all files).
+        cluster: index the files on its workers.
 
     Returns:
         For each file its index, or the error that reading it raised.
     """
     found: list[FrameFile | errors.Error] = []
     sizes = [os.path.getsize(path) if os.path.isfile(path) else 0 for path in paths] if progress else []
-    for low in range(0, len(paths), _BATCH):
-        found += _batch(paths[low : low + _BATCH], frames)
+    size = _BATCH if cluster is None else max(min(len(paths) // (4 * cluster.threads), _BATCH), 1)
+    batches = [paths[low : low + size] for low in range(0, len(paths), size)]
+    work = partial(_batch, frames=frames)
+    results = (work(batch) for batch in batches)
+    if cluster is not None:
+        results = (result() for _, result in cluster.in_order(work, batches))
+    for batch, indexed in zip(batches, results, strict=True):
+        found += indexed
         if progress is not None:
-            progress(paths[min(low + _BATCH, len(paths)) - 1], sum(sizes[: len(found)]), sum(sizes))
+            progress(batch[-1], sum(sizes[: len(found)]), sum(sizes))
     return found
 
 

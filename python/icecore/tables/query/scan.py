@@ -17,6 +17,7 @@ from icecore.repository.json_attributes import to_json
 from icecore.tables.query.arrow_numbers import stored_numbers
 from icecore.tables.query.column import no_epoch, nulls
 from icecore.tables.query.packed_types import packed_types, restored
+from icecore.tables.query.row_ranges import overlap
 from icecore.tables.query.source_rows import of_source
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Scan:
         memory: int | None = None,
         unsure_only: bool = False,
         source: str | None = None,
+        rows: tuple[int, int] | None = None,
     ) -> None:
         self._table = table
         self.columns = list(columns)
@@ -70,9 +72,11 @@ class Scan:
             self._read += [name for name in self._inside.xy if name not in self._read]
             where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
             limit = None  # applied after the polygon test
-        rows = None if source is None else of_source(table, source)
+        parts = None if source is None else of_source(table, source)
+        if rows is not None:
+            parts = overlap(parts or [(0, len(table))], rows)
         numbers = [table._numbers[name] for name in self._read]
-        self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, rows)
+        self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, parts)
 
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where is not None else ""
@@ -156,7 +160,7 @@ class Scan:
         kinds = [self._table._kind(name) for name in self.columns]
         if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
             table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
-            return {name: _plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
+            return {name: plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
         parts: list[list[np.ndarray]] = [[] for _ in self.columns]
         while (found := self._native.next_bytes()) is not None:
             for part, data in zip(parts, found[1], strict=True):
@@ -300,10 +304,11 @@ def _text(null: bytes, dtype: np.dtype[Any]) -> str:
     return item.decode("utf-8", "replace") if dtype.kind == "S" else str(item)
 
 
-def _plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> np.ndarray:
+def plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> np.ndarray:
+    """Return an Arrow column as an array of the stored dtype."""
     chunks = column.chunks if width is None else [part.flatten() for part in column.chunks]
-    plain = stored_numbers if dtype.kind in "iuf" else lambda part: part.to_numpy(zero_copy_only=False)
-    parts = [plain(part) for part in chunks]
+    convert = stored_numbers if dtype.kind in "iuf" else lambda part: part.to_numpy(zero_copy_only=False)
+    parts = [convert(part) for part in chunks]
     values = np.concatenate(parts) if parts else np.empty(0, dtype)
     if dtype.kind == "S" and values.dtype.kind == "O":
         values = np.char.encode(values.astype("U"), "utf-8")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from icecore import errors
+from icecore.repository.upper_rooms import provider
 from icecore.tables.query.table_columns import TableColumns
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Table(TableColumns):
         limit: int | None = None,
         prune: bool = True,
         memory: int | None = None,
+        client: Any = None,
     ) -> Scan:
         """Select rows, in the order of the table, as a stream of Arrow record batches.
 
@@ -85,6 +88,7 @@ class Table(TableColumns):
             limit: the largest number of rows.
             prune: use summaries to skip zones.
             memory: approximate limit for columns in memory, in bytes.
+            client: select on a Dask cluster: a ``distributed.Client`` or the address of a scheduler.
 
         Returns:
             A scan; nothing is read before it is iterated.
@@ -103,9 +107,8 @@ class Table(TableColumns):
             >>> [batch.num_rows for batch in scan]
             [2]
         """
-        return self._scan(
-            columns, where, within=within, xy=xy, source=source, limit=limit, prune=prune, memory=memory
-        )
+        options = {"within": within, "xy": xy, "source": source, "limit": limit, "prune": prune}
+        return self._scan(columns, where, **options, memory=memory, client=client)
 
     def _scan(
         self,
@@ -115,12 +118,20 @@ class Table(TableColumns):
         limit: int | None = None,
         unsure_only: bool = False,
         prune: bool = True,
+        client: Any = None,
         **options: Any,
     ) -> Scan:
         """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
         names = [*self._columns, *self._lists] if columns is None else self._names(columns)
+        if client is not None:
+            if any(name in self._lists for name in names):
+                message = f"{self.path}: columns of lists of any length can't be scanned on a cluster"
+                raise errors.make("unsupported", message, "scan them without client, or the other columns")
+            from icecore.tables.query.cluster_scan import ClusterScan
+
+            return ClusterScan(self, names, where, client, limit=limit, prune=prune, **options)
         if any(name in self._lists for name in names):
             from icecore.tables.query.event_scan import EventScan
 
@@ -191,6 +202,7 @@ class Table(TableColumns):
         source: str | None = None,
         prune: bool = True,
         limit: int | None = None,
+        client: Any = None,
     ) -> Reduced:
         """Compute functions of columns over the selected rows, optionally grouped by key columns.
 
@@ -206,6 +218,8 @@ class Table(TableColumns):
             where: a where-clause, see :class:`Table`.
             within, xy, source, prune: as for :meth:`scan`.
             limit: the largest number of rows of the result.
+            client: compute on a Dask cluster: a ``distributed.Client`` or the address of a scheduler. Partial
+                results are merged in a tree; sums and means of floats may differ by rounding.
 
         Returns:
             A sequence of one dictionary per key, sorted by key, null last (NaN counts as null). It holds the
@@ -229,7 +243,28 @@ class Table(TableColumns):
         from icecore.tables.query.reduce import reduced
 
         options = {"within": within, "xy": xy, "source": source, "prune": prune}
-        return reduced(self, what, where, limit=limit, **options)
+        return reduced(self, what, where, limit=limit, client=client, **options)
+
+    def to_dask(self, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
+        """Return a dask DataFrame with a partition for each range of whole shards.
+
+        Args:
+            columns: names, in the order of the result; all by default.
+            where: a where-clause, see :class:`Table`; each partition selects its rows.
+
+        Raises:
+            Error: ``unsupported`` if dask's DataFrame is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("moon.icecore")
+            >>> with repo.writer() as w:
+            ...     w.array("/rdr/tb", "f4", (3,))[...] = [200, 250, 300]
+            >>> repo.at("main").table("/rdr").to_dask().tb.mean().compute().item()
+            250.0
+        """
+        made: Any = provider("table_to_dask")(self, columns, where)
+        return made
 
     def to_polars(self) -> polars.LazyFrame:
         """Return a Polars LazyFrame that reads only the columns, and if possible the zones, of a query.

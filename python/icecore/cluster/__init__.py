@@ -1,0 +1,1 @@
+"""Dask clusters: connection, tasks with a bounded number in flight, reductions in a tree."""
