@@ -154,7 +154,7 @@ def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
             return set()
         stated.append(item)
     kinds = [next(kind for kind in _LENGTHS if kind in item) for item in stated]
-    more = {"optional": True} if "optional" in stated[0] else {}
+    more: dict[str, Any] = {"optional": True} if "optional" in stated[0] else {}
     sizes = [_content(each, path, item) for each, item in zip(maps, stated, strict=True)]
     full = [kind for kind, size in zip(kinds, sizes, strict=True) if size]
     used = {item[kind] for kind, item in zip(kinds, stated, strict=True)}
