@@ -186,7 +186,9 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
     use object_store::Error as E;
     let cause = icecore_catalog::causes(error);
     let is_missing = matches!(error, E::NotFound { .. }) || icecore_catalog::is_gone(&cause);
+    let credentials = icecore_catalog::credentials_hint(&cause);
     let (kind, hint) = match error {
+        _ if credentials.is_some() => (ErrorKind::Permission, credentials.unwrap_or_default()),
         _ if icecore_catalog::lacks_keys(&cause) => {
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }
@@ -218,27 +220,10 @@ fn out_of_range(error: &object_store::Error) -> bool {
 
 /// A client for all objects below `base` (see [`split`]).
 pub(super) fn client(base: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
-    let Some(bucket) = base.strip_prefix("s3://") else { return icecore_catalog::http_store(base, options) };
-    let mut builder = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket);
-    builder = builder.with_retry(icecore_catalog::retries()).with_allow_http(icecore_catalog::allows_http(options)?);
-    for (key, value) in options {
-        if let Some(key) = s3_option(key) {
-            builder = builder.with_config(key, value);
-        }
+    match icecore_catalog::bucket_of(base) {
+        Some((bucket, _)) => icecore_catalog::cloud_store(bucket, options),
+        None => icecore_catalog::http_store(base, options),
     }
-    let store = builder.build().map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}: {e}")))?;
-    Ok(Arc::new(store))
-}
-
-fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
-    let name = match key {
-        "endpoint_url" => "aws_endpoint",
-        "anonymous" => "aws_skip_signature",
-        "allow_http" => return None,       // decided above
-        "force_path_style" => return None, // path style is the default of object_store
-        other => other,
-    };
-    name.parse().ok()
 }
 
 /// Splits a URL into the part shared by all objects of one client, and the path of this object. The first is `scheme://host`
@@ -246,7 +231,7 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
 pub(super) fn split(url: &str) -> Result<(String, Path)> {
     let invalid = || {
         Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object"))
-            .hint("http(s)://host/path or s3://bucket/key")
+            .hint("http(s)://host/path, s3://bucket/key, gs://bucket/key or az://container/key")
     };
     let start = url.find("://").ok_or_else(invalid)? + 3;
     let rest = url.get(start..).ok_or_else(invalid)?;

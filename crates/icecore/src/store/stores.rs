@@ -66,8 +66,7 @@ impl Stores {
                 let url = format!("{}/{name}{query}", folder.trim_end_matches('/'));
                 Ok(Source::Remote(Arc::new(self.object(&url, &options, None, false)?)))
             }
-            Native::Bucket { bucket, prefix, options } => {
-                let base = format!("s3://{bucket}");
+            Native::Bucket { base, prefix, options } => {
                 // A key is not a URL: it is not percent-encoded.
                 let path = ObjectPath::parse(format!("{prefix}/{name}"))
                     .map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}/{prefix}/{name}: {e}")))?;
