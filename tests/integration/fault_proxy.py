@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote, unquote
 
 #: faults that a second request does not meet
 TRANSIENT = ("500", "503", "429", "slowdown", "reset", "half", "short", "lost")
@@ -30,6 +33,8 @@ class FaultProxy(ThreadingHTTPServer):
     def __init__(self, port: int) -> None:
         super().__init__(("127.0.0.1", 0), _Request)
         self.target = port
+        #: the header Host for the server, if it must differ (a signature contains it)
+        self.host = ""
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.fault: Callable[[int, str, str], str | None] = lambda *_: None
         self.seen: list[tuple[str, str, str | None, str]] = []
@@ -63,6 +68,8 @@ class _Request(BaseHTTPRequestHandler):
         if fault == "reset":
             self.cut()
             return
+        if fault == "late":
+            time.sleep(5)
         status, headers, data = self.forward(body)
         if fault == "lost":  # the server has done it; the answer is lost
             self.cut()
@@ -91,7 +98,7 @@ class _Request(BaseHTTPRequestHandler):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=30)
         connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
-            connection.putheader(name, value)
+            connection.putheader(name, self.server.host or value if name.lower() == "host" else value)
         connection.endheaders(body or None)
         response = connection.getresponse()
         data = response.read()
@@ -115,3 +122,43 @@ class _Request(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = True
         self.connection.close()
+
+
+class _GoogleRequest(_Request):
+    """fake-gcs-server has no uploads and deletions of the XML interface: they become requests in JSON."""
+
+    def forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        if self.command not in ("PUT", "DELETE"):
+            return super().forward(body)
+        bucket, _, key = self.path.partition("?")[0].lstrip("/").partition("/")
+        name = quote(unquote(key), safe="")
+        if self.command == "DELETE":
+            status, _, _ = self.send_json("DELETE", f"/storage/v1/b/{bucket}/o/{name}", b"")
+            return status, [], b""
+        query = f"uploadType=media&name={name}"
+        if (match := self.headers.get("x-goog-if-generation-match")) is not None:
+            query += f"&ifGenerationMatch={match}"
+        status, _, text = self.send_json("POST", f"/upload/storage/v1/b/{bucket}/o?{query}", body)
+        if status != 200:
+            return status, [], text
+        made = json.loads(text)
+        return 200, [("ETag", made["etag"]), ("x-goog-generation", made["generation"])], b""
+
+    def send_json(self, method: str, path: str, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.target, timeout=30)
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        data = response.read()
+        connection.close()
+        return response.status, response.getheaders(), data
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _Request.answer
+
+
+class GoogleProxy(FaultProxy):
+    """The same in front of fake-gcs-server."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.RequestHandlerClass = _GoogleRequest
+        self.host = f"127.0.0.1:{port}"

@@ -11,6 +11,7 @@ import os
 import pickle
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
+from fault_proxy import GoogleProxy
 from icecore.errors import Error
 
 pytestmark = pytest.mark.integration
@@ -100,7 +102,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     else:
         command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port)]
         command += ["-backend", "memory", "-public-host", f"127.0.0.1:{port}"]
-        storage = {"endpoint_url": place, "token": "anon"}
+        storage = {"endpoint_url": place, "token": "any"}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         for _ in range(300):
@@ -111,6 +113,10 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         else:
             pytest.skip(f"{program.name} did not start")
         made = Server(request.param, port, storage)
+        if request.param == "gs":
+            proxy = GoogleProxy(port)
+            threading.Thread(target=proxy.serve_forever, daemon=True).start()
+            storage["endpoint_url"] = proxy.url
         for bucket in ("moon", "out"):
             made.bucket(bucket)
         yield made
