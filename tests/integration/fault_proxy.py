@@ -37,6 +37,8 @@ class FaultProxy(ThreadingHTTPServer):
         self.host = ""
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.fault: Callable[[int, str, str], str | None] = lambda *_: None
+        #: called before each request is passed on
+        self.before: Callable[[], None] = lambda: None
         self.seen: list[tuple[str, str, str | None, str]] = []
         self._lock = threading.Lock()
 
@@ -70,6 +72,7 @@ class _Request(BaseHTTPRequestHandler):
             return
         if fault == "late":
             time.sleep(5)
+        self.server.before()
         status, headers, data = self.forward(body)
         if fault == "lost":  # the server has done it; the answer is lost
             self.cut()
