@@ -101,8 +101,8 @@ class OpenWriter:
         return self.snapshot_id
 
     def _finish(self) -> None:
-        """Write the rows that wait in all arrays. Old rows of their shards are read together: a request for each
-        would make the commit as slow as the store's latency times the number of arrays.
+        """Write the rows that wait in all arrays. Old rows of their shards are read together:
+        a request for each would make the commit as slow as the latency times the number of arrays.
         """
         left = list(reversed(self._arrays.values()))
         while left:
