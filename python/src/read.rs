@@ -296,6 +296,9 @@ pub fn plan<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
         entry.set_item("requests", object.requests)?;
         entry.set_item("bytes_wanted", object.bytes_wanted)?;
         entry.set_item("bytes_fetched", object.bytes_fetched)?;
+        entry.set_item("latency", object.latency)?;
+        entry.set_item("bandwidth", object.bandwidth)?;
+        entry.set_item("gap", object.gap)?;
         objects.append(entry)?;
     }
     dict.set_item("objects", objects)?;

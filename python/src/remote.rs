@@ -1,13 +1,14 @@
 //! Objects in object stores as sources: list, identify, read ranges.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use icecore::catalog::LinkIdentity;
 use icecore::store::objects;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::OrRaise;
+use crate::error::{OrRaise, caught};
 
 type Options = BTreeMap<String, String>;
 /// Size, modification time in nanoseconds, ETag.
@@ -41,7 +42,19 @@ fn remote_list(py: Python<'_>, url: &str, storage: Options, recursive: bool) -> 
     py.detach(|| objects::list(url, &storage, recursive)).or_raise()
 }
 
+/// Registers a function that returns credentials by name; returns the value of the storage option `credentials`.
+#[pyfunction]
+fn register_credentials(fetch: Py<PyAny>) -> String {
+    icecore::catalog::register_credentials(Arc::new(move || {
+        Python::attach(|py| {
+            let fetched = fetch.call0(py).map_err(|raised| caught(py, &raised))?;
+            fetched.extract::<Options>(py).map_err(|raised| caught(py, &raised.into()))
+        })
+    }))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(register_credentials, module)?)?;
     module.add_function(wrap_pyfunction!(remote_identity, module)?)?;
     module.add_function(wrap_pyfunction!(remote_read, module)?)?;
     module.add_function(wrap_pyfunction!(remote_list, module)?)

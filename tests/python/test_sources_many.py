@@ -36,7 +36,7 @@ def beside(monkeypatch: pytest.MonkeyPatch) -> list[index_pool.Worker]:
     """Files are given to processes from the second on; the processes started."""
     started: list[index_pool.Worker] = []
 
-    def start(left: int) -> list[index_pool.Worker]:
+    def start(left: int, remote: bool = False) -> list[index_pool.Worker]:
         started.extend(index_pool.Worker() for _ in range(3))
         return started
 
@@ -73,7 +73,7 @@ def test_a_process_that_dies_loses_nothing(
 ) -> None:
     start, opened = index_pool._workers, []
 
-    def dying(left: int) -> list[index_pool.Worker]:
+    def dying(left: int, remote: bool = False) -> list[index_pool.Worker]:
         workers = start(left)[:1]
         os.kill(workers[0]._process.pid, signal.SIGKILL)
         return workers

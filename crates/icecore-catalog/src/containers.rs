@@ -10,6 +10,7 @@ use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::virtual_chunks::VirtualChunkContainer;
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::cloud::azure_account;
 use crate::error;
 use crate::options::{Options, s3_credentials, s3_options};
 use crate::prefix;
@@ -66,6 +67,10 @@ pub(crate) fn container(prefix: &str, options: &Options) -> Result<VirtualChunkC
         Some(("file", path)) => ObjectStoreConfig::LocalFileSystem(PathBuf::from(path)),
         Some(("http" | "https", _)) => ObjectStoreConfig::Http(HttpConfig::default()),
         Some(("s3", _)) => ObjectStoreConfig::S3(s3_options(options)?),
+        Some(("gs", _)) => ObjectStoreConfig::Gcs(HashMap::new()),
+        Some(("az", _)) => ObjectStoreConfig::Azure(
+            azure_account(options).map(|name| ("account".to_owned(), name)).into_iter().collect(),
+        ),
         _ => return Err(unsupported(prefix)),
     };
     VirtualChunkContainer::new(prefix.to_owned(), store)
@@ -74,7 +79,7 @@ pub(crate) fn container(prefix: &str, options: &Options) -> Result<VirtualChunkC
 
 fn unsupported(prefix: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("links to {prefix} are not supported"))
-        .hint("link files in directories, on http(s):// or on s3://")
+        .hint("link files in directories, on http(s)://, s3://, gs:// or az://")
 }
 
 /// Settings that Icechunk requires to read from a container; None for stores that this build does not support.

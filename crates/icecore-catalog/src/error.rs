@@ -90,7 +90,7 @@ pub fn causes(error: &dyn StdError) -> String {
 
 pub(crate) fn read_only(message: &str) -> Error {
     Error::new(ErrorKind::ReadOnly, message)
-        .hint("http(s) repositories are read-only: write to a directory or to s3://")
+        .hint("http(s) repositories are read-only: write to a directory or to a bucket")
 }
 
 fn conflict(message: String) -> Error {
@@ -275,6 +275,25 @@ pub fn lacks_keys(message: &str) -> bool {
     ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
 }
 
+/// What to do if an object store refused the credentials for their age or the clock; None for another message.
+#[must_use]
+pub fn credentials_hint(message: &str) -> Option<&'static str> {
+    let has = |codes: &[&str]| codes.iter().any(|code| message.contains(code));
+    if has(&["RequestTimeTooSkewed"]) {
+        return Some("this machine's clock is wrong: correct it");
+    }
+    has(&["ExpiredToken", "TokenRefreshRequired", "InvalidToken"]).then_some(
+        "the credentials have expired: get new ones, or give a function that does: storage={\"credentials\": …}",
+    )
+}
+
+/// Whether an object store refused the credentials of a request.
+pub(crate) fn is_refused(error: &object_store::Error) -> bool {
+    use object_store::Error as E;
+    matches!(error, E::PermissionDenied { .. } | E::Unauthenticated { .. })
+        || credentials_hint(&causes(error)).is_some()
+}
+
 /// Whether a web server answered 410 Gone, which object_store does not treat like 404.
 #[must_use]
 pub fn is_gone(message: &str) -> bool {
@@ -288,6 +307,9 @@ fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             Error::new(ErrorKind::Permission, "no credentials found, neither in the options nor in the environment")
                 .hint(KEYS),
         );
+    }
+    if let Some(hint) = credentials_hint(&causes(error)) {
+        return Some(Error::new(ErrorKind::Permission, causes(error)).hint(hint));
     }
     let (mut cause, mut far) = (Some(error), None);
     while let Some(error) = cause {

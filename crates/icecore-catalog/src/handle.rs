@@ -43,8 +43,8 @@ impl Handle {
             Root::Local(path) => Native::Local(path.clone()),
             Root::Memory(_) => Native::Memory,
             Root::Http(_) => Native::Url { url: self.storage.url.clone(), options: self.storage.options.clone() },
-            Root::S3 { bucket, prefix } => {
-                Native::Bucket { bucket: bucket.clone(), prefix: prefix.clone(), options: self.storage.options.clone() }
+            Root::Bucket { base, prefix } => {
+                Native::Bucket { base: base.clone(), prefix: prefix.clone(), options: self.storage.options.clone() }
             }
         }
     }

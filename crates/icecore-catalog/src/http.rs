@@ -26,7 +26,7 @@ static CLIENT: PerProcess<Mutex<Option<HttpClient>>> = PerProcess::new();
 /// `invalid` for an invalid option or URL.
 pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
     let mut headers = HeaderMap::new();
-    let mut own = self::options();
+    let mut own = client_options();
     let mut is_own = false;
     for (name, value) in options {
         let wrong = |e: String| Error::new(ErrorKind::Invalid, format!("storage option {name}: {e}"));
@@ -78,6 +78,16 @@ impl HttpConnector for Patiently {
     }
 }
 
+/// Builds clients of object stores, whose error documents say what is wrong.
+#[derive(Debug)]
+pub(crate) struct CloudConnector;
+
+impl HttpConnector for CloudConnector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(RetryClient::of_buckets(ReqwestConnector::default().connect(options)?)))
+    }
+}
+
 /// Returns the one client for all connections.
 #[derive(Debug)]
 struct RepoState;
@@ -97,13 +107,13 @@ pub fn http_client() -> object_store::Result<HttpClient> {
     if let Some(client) = &*current {
         return Ok(client.clone());
     }
-    let made = Patiently.connect(&options())?;
+    let made = Patiently.connect(&client_options())?;
     *current = Some(made.clone());
     Ok(made)
 }
 
 /// The client's own options, which are part of the key of [`RepoState`].
-fn options() -> ClientOptions {
+pub(crate) fn client_options() -> ClientOptions {
     ClientOptions::new()
         .with_allow_http(true)
         .with_timeout(Duration::from_secs(120))

@@ -17,6 +17,8 @@ use object_store::client::{
 const LONGEST: Duration = Duration::from_secs(30);
 /// Maximum length of a response page that an error shows.
 const SHOWN: u64 = 300;
+/// The same of object stores, which answer with a document that names the error.
+const SHOWN_BY_BUCKETS: u64 = 4096;
 
 /// The branch file of Icechunk's first format, which is requested when a repository is opened. Buckets without list
 /// permission answer "forbidden" for missing objects, and some servers send a page. The root object shows real denials.
@@ -28,11 +30,16 @@ pub(crate) struct RetryClient {
     client: HttpClient,
     /// Hosts that must not be contacted yet, with the end of the pause; it applies to all requests to the host.
     resting: Mutex<HashMap<String, Instant>>,
+    shown: u64,
 }
 
 impl RetryClient {
     pub(crate) fn new(client: HttpClient) -> Self {
-        Self { client, resting: Mutex::default() }
+        Self { client, resting: Mutex::default(), shown: SHOWN }
+    }
+
+    pub(crate) fn of_buckets(client: HttpClient) -> Self {
+        Self { shown: SHOWN_BY_BUCKETS, ..Self::new(client) }
     }
 
     async fn rest(&self, host: &str) {
@@ -66,7 +73,7 @@ impl HttpService for RetryClient {
             self.resting.lock().unwrap_or_else(PoisonError::into_inner).insert(host, until);
         }
         if !status.is_success() {
-            if !is_short(answer.headers()) {
+            if !is_short(answer.headers(), self.shown) {
                 *answer.body_mut() = HttpResponseBody::from(bytes::Bytes::new());
             }
         } else if let Some(encoding) = encoding(answer.headers()) {
@@ -88,10 +95,10 @@ fn refused(why: String) -> HttpError {
 }
 
 /// The part of an error page that is worth showing: a sentence of plain text.
-fn is_short(headers: &HeaderMap) -> bool {
+fn is_short(headers: &HeaderMap, shown: u64) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     !is_page(headers)
-        && text(CONTENT_LENGTH).and_then(|length| length.parse().ok()).is_some_and(|length: u64| length <= SHOWN)
+        && text(CONTENT_LENGTH).and_then(|length| length.parse().ok()).is_some_and(|length: u64| length <= shown)
 }
 
 fn is_page(headers: &HeaderMap) -> bool {

@@ -148,7 +148,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     Ok(match root {
         Root::Local(path) => Lock::in_folder(path, timeout),
         Root::Memory(name) => Lock::Process { held: lock::of_process(name), timeout },
-        Root::Http(_) | Root::S3 { .. } => Lock::None,
+        Root::Http(_) | Root::Bucket { .. } => Lock::None,
     })
 }
 

@@ -12,17 +12,16 @@ use icechunk::config::{
 };
 use icechunk::storage::{
     ConcurrencySettings, RetriesSettings, S3Credentials, S3Options, S3StaticCredentials, Settings, Storage as Backend,
-    new_in_memory_storage, new_local_filesystem_storage, new_s3_object_store_storage,
+    new_in_memory_storage, new_local_filesystem_storage,
 };
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::http::HEADER;
 use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
-use crate::{bucket, error, web};
+use crate::{bucket, cloud, error, web};
 
-const FLAGS: [&str; 3] = ["anonymous", "allow_http", "force_path_style"];
-const S3_OPTIONS: [&str; 8] = [
+pub(crate) const S3_OPTIONS: [&str; 9] = [
     "region",
     "endpoint_url",
     "access_key_id",
@@ -31,6 +30,7 @@ const S3_OPTIONS: [&str; 8] = [
     "anonymous",
     "allow_http",
     "force_path_style",
+    "credentials",
 ];
 /// Chunks along the first axis whose references share a manifest: 30 bytes each, loaded with one request. A commit of a
 /// new array passes once over all its references for each manifest (50 ns each), so the cost of short manifests is
@@ -64,24 +64,7 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
         Root::Local(path) => new_local_filesystem_storage(path).await,
         Root::Memory(name) => return memory(name).await,
         Root::Http(url) => return Ok(Arc::new(web::storage(url, options)?)),
-        Root::S3 { bucket, prefix } => {
-            let (config, credentials) = (s3_options(options)?, s3_credentials(options)?);
-            // It rejects unsupported schemes, and new repositories at the root of a bucket.
-            let whole = new_s3_object_store_storage(
-                config.clone(),
-                bucket.clone(),
-                None,
-                Some(credentials.clone()),
-                vec![],
-                vec![],
-            );
-            match whole.await {
-                Ok(_) if !prefix.is_empty() => {
-                    return Ok(Arc::new(bucket::storage(bucket, prefix, config, credentials)?));
-                }
-                whole => whole,
-            }
-        }
+        Root::Bucket { base, prefix } => return Ok(Arc::new(bucket::storage(base, prefix, options)?)),
     }
     .map_err(error::storage)
 }
@@ -104,19 +87,19 @@ async fn memory(name: &str) -> Result<SharedBackend> {
 /// Rejects options that would have no effect.
 fn check(root: &Root, options: &Options) -> Result<()> {
     let known = |key: &str| match root {
-        Root::S3 { .. } => S3_OPTIONS.contains(&key),
+        Root::Bucket { base, .. } => cloud::knows(base.split("://").next(), key),
         Root::Http(_) => key.starts_with(HEADER) || object_store::ClientConfigKey::from_str(key).is_ok(),
         // A local repository may have credentials for linked objects and options for other schemes.
-        Root::Local(_) | Root::Memory(_) => S3_OPTIONS.contains(&key) || key.starts_with(HEADER),
+        Root::Local(_) | Root::Memory(_) => cloud::knows(None, key) || key.starts_with(HEADER),
     };
     match options.keys().find(|key| *key != LOCK_TIMEOUT && !known(key)) {
-        None => FLAGS.iter().try_for_each(|key| flag(options, key).map(drop)),
+        None => cloud::check_flags(options),
         Some(key) => Err(Error::new(ErrorKind::Invalid, format!("{}: unknown storage option {key:?}", root.url()))
-            .hint(format!("known are {}, {LOCK_TIMEOUT}, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …", S3_OPTIONS.join(", ")))),
+            .hint(format!("known are {}, {LOCK_TIMEOUT}, for az:// account_name, account_key, sas_token, for gs:// service_account, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …", S3_OPTIONS.join(", ")))),
     }
 }
 
-fn flag(options: &Options, key: &str) -> Result<bool> {
+pub(crate) fn flag(options: &Options, key: &str) -> Result<bool> {
     match options.get(key).map(|v| v.to_ascii_lowercase()).as_deref() {
         None | Some("false" | "0" | "no" | "") => Ok(false),
         Some("true" | "1" | "yes") => Ok(true),

@@ -28,7 +28,7 @@ pub enum Native {
     /// A URL: append `/` and an object's name; `options` as in [`crate::Storage`].
     Url { url: String, options: Options },
     /// A bucket: an object's key is `prefix/name`, as it stands.
-    Bucket { bucket: String, prefix: String, options: Options },
+    Bucket { base: String, prefix: String, options: Options },
     /// Readable only through [`crate::Repo::read_object`].
     Memory,
 }

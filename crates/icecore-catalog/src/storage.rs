@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use icecore_grid::{Error, ErrorKind, Result};
 use url::Url;
 
+use crate::cloud;
+
 /// A repository's address, its options, and the prefixes that it may link to.
 #[derive(Clone, Default, PartialEq)]
 pub struct Storage {
-    /// A plain path, `file://…`, `memory://NAME`, `http(s)://…` (read only) or `s3://bucket/prefix`.
+    /// A plain path, `file://…`, `memory://NAME`, `http(s)://…` (read only), or `s3://bucket/prefix` (also `gs://` and `az://`).
     pub url: String,
     /// s3: `region`, `endpoint_url`, `access_key_id`, `secret_access_key`, `session_token`, `anonymous`, `allow_http`,
-    /// `force_path_style`. http: `header.NAME` and the client's options (`timeout`, `proxy_url`, …). Any: `lock_timeout` in seconds.
+    /// `force_path_style`. gs, az: the names of object_store. Buckets: `credentials`, from [`crate::register_credentials`]. http: `header.NAME` and the client's options (`timeout`, `proxy_url`, …). Any: `lock_timeout` in seconds.
     pub options: BTreeMap<String, String>,
     /// Prefixes (directories or URLs) of allowed linked chunks. None: the directories that were named when linking,
     /// except that a remote repository may not link to local files.
@@ -46,7 +48,11 @@ pub(crate) enum Root {
     Local(PathBuf),
     Memory(String),
     Http(String),
-    S3 { bucket: String, prefix: String },
+    /// `s3://bucket`, `gs://bucket` or `az://container`, and a prefix of keys.
+    Bucket {
+        base: String,
+        prefix: String,
+    },
 }
 
 impl Root {
@@ -61,11 +67,14 @@ impl Root {
             Some(("http" | "https", _)) => {
                 Url::parse(url).map(|_| Self::Http(url.trim_end_matches('/').to_owned())).map_err(|e| bad(url, &e))
             }
-            Some(("s3", rest)) => s3(url, rest),
-            Some((scheme, _)) => {
-                Err(Error::new(ErrorKind::Unsupported, format!("{url}: repositories on {scheme}:// are not supported"))
-                    .hint("use a directory, s3://bucket/prefix, http(s)://… (read only) or memory://NAME"))
-            }
+            Some((scheme, rest)) if cloud::bucket_of(url).is_some() => bucket(url, scheme, rest),
+            Some((scheme, _)) => Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("{url}: repositories on {scheme}:// are not supported"),
+            )
+            .hint(
+                "use a directory, s3://bucket/prefix (also gs:// and az://), http(s)://… (read only) or memory://NAME",
+            )),
         }
     }
 
@@ -75,14 +84,14 @@ impl Root {
             Self::Local(path) => path.display().to_string(),
             Self::Memory(name) => format!("memory://{name}"),
             Self::Http(url) => url.clone(),
-            Self::S3 { bucket, prefix } if prefix.is_empty() => format!("s3://{bucket}"),
-            Self::S3 { bucket, prefix } => format!("s3://{bucket}/{prefix}"),
+            Self::Bucket { base, prefix } if prefix.is_empty() => base.clone(),
+            Self::Bucket { base, prefix } => format!("{base}/{prefix}"),
         }
     }
 
     /// Whether it is reached over a network. Such a repository may not link to files of this machine.
     pub fn is_remote(&self) -> bool {
-        matches!(self, Self::Http(_) | Self::S3 { .. })
+        matches!(self, Self::Http(_) | Self::Bucket { .. })
     }
 }
 
@@ -94,10 +103,11 @@ fn anonymous() -> String {
     format!("{ANONYMOUS}{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn s3(url: &str, rest: &str) -> Result<Root> {
-    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-    if bucket.is_empty() {
-        return Err(Error::new(ErrorKind::Invalid, format!("{url} names no bucket")).hint("s3://bucket/prefix"));
+fn bucket(url: &str, scheme: &str, rest: &str) -> Result<Root> {
+    let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    if name.is_empty() {
+        let hint = format!("{scheme}://bucket/prefix");
+        return Err(Error::new(ErrorKind::Invalid, format!("{url} names no bucket")).hint(hint));
     }
     let prefix = prefix.trim_matches('/');
     if let Some(part) = prefix.split('/').find(|part| is_no_part(part)).filter(|_| !prefix.is_empty()) {
@@ -105,7 +115,7 @@ fn s3(url: &str, rest: &str) -> Result<Root> {
         return Err(Error::new(ErrorKind::Invalid, message)
             .hint("remove empty parts (//), parts . or .., and control characters"));
     }
-    Ok(Root::S3 { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+    Ok(Root::Bucket { base: format!("{scheme}://{name}"), prefix: prefix.to_owned() })
 }
 
 /// Path components that S3 clients omit, resolve or reject, each in its own way.
@@ -136,9 +146,13 @@ mod tests {
     fn addresses() {
         assert_eq!(Root::parse("file:///a%20b/c").unwrap(), Root::Local("/a b/c".into()));
         assert_eq!(Root::parse("/a/b").unwrap().url(), "/a/b");
-        assert_eq!(Root::parse("s3://b/p/q/").unwrap(), Root::S3 { bucket: "b".into(), prefix: "p/q".into() });
+        assert_eq!(Root::parse("s3://b/p/q/").unwrap(), Root::Bucket { base: "s3://b".into(), prefix: "p/q".into() });
+        assert_eq!(Root::parse("gs://b/p").unwrap().url(), "gs://b/p");
         let odd = "%2F/a#b?c d/~é";
-        assert_eq!(Root::parse(&format!("s3://b/{odd}")).unwrap(), Root::S3 { bucket: "b".into(), prefix: odd.into() });
+        assert_eq!(
+            Root::parse(&format!("s3://b/{odd}")).unwrap(),
+            Root::Bucket { base: "s3://b".into(), prefix: odd.into() }
+        );
         assert_eq!(Root::parse("https://h/x/").unwrap().url(), "https://h/x");
         assert!(Root::parse("x.icecore").unwrap().url().starts_with('/'));
         assert_ne!(Root::parse("memory://").unwrap(), Root::parse("memory://").unwrap());

@@ -50,7 +50,11 @@ BytesOption = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 StorageOption = Annotated[
     list[str] | None,
-    typer.Option("--storage", metavar="KEY=VALUE", help="A setting of the object store; may be repeated."),
+    typer.Option(
+        "--storage",
+        metavar="KEY=VALUE",
+        help="Setting of a store: region=…, profile=…, anon=true; may be repeated.",
+    ),
 ]
 DaskOption = Annotated[
     str | None,

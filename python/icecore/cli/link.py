@@ -52,6 +52,12 @@ def link(
             "--windows", metavar="1s,60s", help="Windows of trends; default with --summaries: 1s,60s,3600s."
         ),
     ] = None,
+    commit_every: Annotated[
+        int | None,
+        typer.Option(
+            "--commit-every", metavar="N", help="Commit every N files; a second run skips committed files."
+        ),
+    ] = None,
     message: Message = None,
     dask: DaskOption = None,
     verbose: Verbose = False,
@@ -67,7 +73,7 @@ def link(
     from icecore.ingest.link import run
     from icecore.ingest.options import LinkOptions
 
-    with Progress("link") as progress:
+    with Progress("link", nbytes=commit_every is None) as progress:
         options = LinkOptions(
             sources,
             into,
@@ -83,6 +89,7 @@ def link(
             coord_tolerance=coord_tolerance,
             dry_run=dry_run,
             allow_links=allow_links,
+            commit_every=commit_every,
             summaries=summaries,
             windows=windows,
             message=message,

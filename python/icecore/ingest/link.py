@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from icecore.cluster.connection import connected_if
 from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
-from icecore.ingest import link_plan, write_references
+from icecore.ingest import batches, link_plan, write_references
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.destination import commit_message, open_target, write_groups, writing
 from icecore.ingest.failure_policy import may_commit, without_damaged
@@ -38,6 +38,7 @@ def link(
     keep_going: bool = False,
     dry_run: bool = False,
     allow_links: Sequence[str] | None = None,
+    commit_every: int | None = None,
     summaries: bool = False,
     windows: str | Sequence[int] | None = None,
     allow_missing: bool = False,
@@ -45,7 +46,7 @@ def link(
     exclude: str | Iterable[str] | None = None,
     coord_tolerance: float | None = None,
     message: str | None = None,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
     progress: bool | ProgressCall | None = None,
     client: Any = None,
 ) -> Report:
@@ -67,6 +68,9 @@ def link(
         dry_run: write nothing; the report's ``plan`` lists what would be linked and copied.
         allow_links: URL prefixes or directories that this repository may read linked files from; by default
             the directories of the files.
+        commit_every: number of files per commit; by default all files are in one. Files that an earlier run
+            committed are skipped, so that a run that was interrupted can be repeated. With ``concat`` later
+            files are appended. ``progress`` is called with numbers of files.
         summaries: also read and summarise one-dimensional arrays: time series get trends
             (:mod:`icecore.ingest.write_trends`), other arrays zones, so that scans can skip them
             (:mod:`icecore.tables.summaries.write`).
@@ -106,14 +110,21 @@ def run(options: LinkOptions) -> Report:
     """Link according to ``options``: resolve the sources, plan, write, report."""
     began = time.perf_counter()
     options.check()
-    with connected_if(options.client) as cluster:
-        sources = link_sources(options, cluster)
-    report = without_damaged(partial(_attempt, options), sources, options.keep_going)
+    report = _once(options) if options.commit_every is None else batches.run(options, _once)
     report.seconds = time.perf_counter() - began
     return report
 
 
-def _attempt(options: LinkOptions, sources: Sources) -> Report:
+def _once(options: LinkOptions, record: Callable[[Writer, set[str]], None] | None = None) -> Report:
+    """Link in one commit; ``record`` is called before the commit with the writer and the failed sources."""
+    with connected_if(options.client) as cluster:
+        sources = link_sources(options, cluster)
+    return without_damaged(partial(_attempt, options, record), sources, options.keep_going)
+
+
+def _attempt(
+    options: LinkOptions, record: Callable[[Writer, set[str]], None] | None, sources: Sources
+) -> Report:
     message = options.message or commit_message("link", sources.indexed)
     target = open_target(options.into, options.storage, message, None, options.dry_run)
     plan = link_plan.plan(options, sources, target.base)
@@ -122,6 +133,8 @@ def _attempt(options: LinkOptions, sources: Sources) -> Report:
         return report
     with writing(target) as writer:
         _write(writer, plan, report)
+        if record is not None:
+            record(writer, {failure.name for failure in report.failures})
     report.snapshot = writer.snapshot_id
     report.bytes_stored = writer.bytes_stored
     return report

@@ -71,7 +71,7 @@ class IngestOptions:
     allow_missing: bool = False
     coord_tolerance: float | None = None
     message: str | None = None
-    storage: Mapping[str, str] | None = None
+    storage: Mapping[str, Any] | None = None
     progress: ProgressCall | None = None
     client: Any = None
 
@@ -101,6 +101,7 @@ class LinkOptions(IngestOptions):
     """Arguments of :func:`icecore.link`."""
 
     allow_links: Sequence[str] | None = None
+    commit_every: int | None = None
 
 
 #: goal for reads of single elements: small pages, not measured

@@ -71,6 +71,23 @@ def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Source
     return _selected(found, options)
 
 
+def names(options: LinkOptions) -> tuple[list[str], list[Failure]]:
+    """The names of the files of a ``link``, none of which is opened, and the sources that name none."""
+    storage = dict(options.storage or {})
+    found: list[str] = []
+    failures: list[Failure] = []
+    for name in _each(_named(options.sources, False)):
+        if isinstance(name, Failure):
+            failures.append(name)
+        elif isinstance(name, str):
+            object_stores.remember(name, storage)
+            try:
+                found += expand(name)
+            except errors.Error as error:
+                failures.append(Failure.of(name, error))
+    return found, failures
+
+
 def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Sources:
     """The sources of a ``pack``: files, text tables, repositories and in-memory objects."""
     found = gather(

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from icecore.repository import address
+from icecore.repository.bucket_urls import is_bucket
 from icecore.repository.repo import Repo
 from icecore.sources.failure import Failure
 from icecore.sources.files.content_check import checksums
@@ -70,7 +71,7 @@ def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry
     Such a repository may not read those files by default, wherever it is opened.
     """
     place = into.url if isinstance(into, Repo) else address.named(into)
-    if not place.startswith("s3://"):
+    if not is_bucket(place):
         return []
     urls = {url for entry in entries if entry.links is not None for url in entry.links.urls}
     folders = sorted({url.rsplit("/", 1)[0] for url in urls if url.startswith("file://")})

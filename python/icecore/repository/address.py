@@ -7,13 +7,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.repository.bucket_urls import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 #: URLs in which one or both slashes are missing
-_NEARLY = re.compile(r"^(s3|https?|file|memory):/?(?!/)", re.IGNORECASE)
+_NEARLY = re.compile(r"^(s3|gs|gcs|az|abfss?|https?|file|memory):/?(?!/)", re.IGNORECASE)
 #: names in the directory of a repository; a data directory may contain one of them, but rarely several
 _PARTS = ("repo", "refs", "snapshots", "transactions")
 _INSIDE = re.compile(r"^(?P<repo>.*?[^:/]):(?P<path>/(?!/).*)$")
@@ -28,7 +29,7 @@ def named(place: str | os.PathLike[str]) -> str:
     text = os.fspath(place) if isinstance(place, (str, os.PathLike)) else place
     if isinstance(text, str) and text:
         scheme = _SCHEME.match(text)
-        return text if scheme is None else scheme[0].lower() + text[scheme.end() :]
+        return text if scheme is None else canonical(scheme[0].lower() + text[scheme.end() :])
     if isinstance(text, str):  # the operating system would use the working directory
         message = "the name of a file or a repository is empty"
         raise errors.make("invalid", message, "is a variable unset? The working directory is named by .")

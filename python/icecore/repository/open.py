@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from icecore import errors
 from icecore.repository import address, storage_options
@@ -14,7 +15,7 @@ from icecore.repository.repo import Repo
 def open(
     url: str | os.PathLike[str],
     *,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
     allow_links: list[str] | None = None,
 ) -> Repo:
     """Open a repository: ``moon.icecore``, ``moon.icecore@v1``, ``s3://bucket/moon@2026-11-01T00:00:00Z``.
@@ -41,12 +42,13 @@ def open(
         [2.0, 3.0]
     """
     place, ref = address.repository(url)
+    storage = storage_options.resolve(address.location(place), storage)
     allowed = None if allow_links is None else [address.prefix(item) for item in allow_links]
     return Repo(open_native(address.location(place), ref, storage, allowed), storage, allowed)
 
 
 def create(
-    url: str | os.PathLike[str], *, storage: Mapping[str, str] | None = None, exist_ok: bool = False
+    url: str | os.PathLike[str], *, storage: Mapping[str, Any] | None = None, exist_ok: bool = False
 ) -> Repo:
     """Create an empty repository in a directory, in an object store or in memory.
 

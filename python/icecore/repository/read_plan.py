@@ -26,7 +26,8 @@ class Plan:
         index_requests, index_bytes: requests and bytes for shard indexes and byte-plane tables, read before
             the data.
         rtol_bound: the largest relative error of a number in the result; 0 for an exact read.
-        objects: one dictionary per file or object: name, requests, bytes_wanted, bytes_fetched.
+        objects: one dictionary per file or object: name, requests, bytes_wanted, bytes_fetched, and what was
+            assumed of its store: latency (s), bandwidth (bytes/s of a connection), gap (bytes).
         arrays: one dictionary per array: path, shape of the result, codecs.
 
     Example:
@@ -71,12 +72,30 @@ class Plan:
                 ("bytes decoded", text.size(self.bytes_decoded)),
                 ("bytes out", text.size(self.bytes_out)),
                 ("chunks", chunks),
+                *self._assumed(),
                 *([("relative error", f"at most {self.rtol_bound:.2g}")] if self.rtol_bound else []),
             ]
         )
         return "\n\n".join([head, self._arrays(), *([self._objects()] if self.objects else [])])
 
     __repr__ = __str__
+
+    def _assumed(self) -> list[tuple[str, str]]:
+        """What was assumed of each remote store: learned from its requests, or the preset."""
+        stores: dict[str, dict[str, Any]] = {}
+        for item in self.objects:
+            scheme, is_url, rest = item["name"].partition("://")
+            if is_url and scheme != "file":
+                stores.setdefault(f"{scheme}://{rest.partition('/')[0]}", item)
+        return [
+            (
+                "assumed",
+                f"{store}: {item['latency'] * 1e3:.3g} ms to the first byte, "
+                f"{text.size(round(item['bandwidth']))}/s a connection, "
+                f"gaps up to {text.size(item['gap'])} are read",
+            )
+            for store, item in stores.items()
+        ]
 
     def _arrays(self) -> str:
         rows = [[item["path"], item["shape"], " → ".join(item["codecs"])] for item in self.arrays]

@@ -9,17 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from icecore import errors
+from icecore.repository import bucket_urls, credentials
 
 #: the engine's name ← names that obstore, s3fs (fsspec) and AWS use
 _SPELLINGS = {
-    "access_key_id": ("aws_access_key_id", "key"),
-    "secret_access_key": ("aws_secret_access_key", "secret"),
-    "session_token": ("aws_session_token", "aws_token", "token"),
+    "access_key_id": ("aws_access_key_id", "key", "accesskeyid"),
+    "secret_access_key": ("aws_secret_access_key", "secret", "secretaccesskey"),
+    "session_token": ("aws_session_token", "aws_token", "token", "sessiontoken", "bearer_token"),
     "region": ("aws_region", "aws_default_region", "default_region", "region_name"),
     "endpoint_url": ("aws_endpoint", "aws_endpoint_url", "aws_endpoint_url_s3", "endpoint"),
     "anonymous": ("anon", "skip_signature", "aws_skip_signature", "no_sign_request"),
     "allow_http": ("aws_allow_http",),
     "force_path_style": ("aws_force_path_style",),
+    "account_name": ("azure_storage_account_name",),
+    "account_key": ("azure_storage_account_key", "azure_storage_access_key", "access_key"),
+    "sas_token": ("azure_storage_sas_token", "azure_storage_sas_key", "sas_key"),
+    "credentials": ("credential_provider",),
 }
 _NAMES = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
 #: values that are obstore's opposite of ours
@@ -28,12 +33,30 @@ _OPPOSITE = {
     "aws_virtual_hosted_style_request": "force_path_style",
 }
 #: dictionaries of s3fs inside its options
-_NESTED = ("client_kwargs",)
+_NESTED = ("client_kwargs", "credentials")
+#: when the keys beside it expire, in dictionaries of NASA's services; the store says so itself
+_IGNORED = ("expiration",)
+#: fields of Azure's connection strings
+_CONNECTION = {
+    "accountname": "account_name",
+    "accountkey": "account_key",
+    "sharedaccesssignature": "sas_token",
+    "blobendpoint": "endpoint_url",
+}
+#: options that may be stored and sent to other processes
+_PUBLIC = (
+    "region",
+    "endpoint_url",
+    "anonymous",
+    "allow_http",
+    "force_path_style",
+    "account_name",
+    "lock_timeout",
+)
 _KEYS = ("access_key_id", "secret_access_key", "session_token")
 _PROFILE = ("profile", "aws_profile", "profile_name")
 #: variables that give credentials without a profile
 _GIVEN = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
-_HEADER = "header."
 
 
 def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
@@ -52,6 +75,8 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     """
     options: dict[str, str] = {}
     profile = None
+    if (account := bucket_urls.account(url)) is not None:
+        options["account_name"] = account
     for name, value in _flat(storage or {}):
         if name.lower() in _PROFILE:
             profile = value
@@ -60,23 +85,35 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
         if options.setdefault(known, value) != value:
             message = f"storage option {known} is given twice, with different values"
             raise errors.make("invalid", message, f"give one of {known}, {', '.join(_SPELLINGS[known])}")
+    if url.startswith("gs://") and "session_token" in options:
+        options |= _google_token(options.pop("session_token"))
     return _with_profile(options, profile, url.startswith("s3://"))
 
 
 def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
     """The options that may be stored or sent to other processes: without keys, tokens and headers."""
-    return {
-        name: value
-        for name, value in options.items()
-        if _NAMES.get(name.lower(), name) not in _KEYS and not name.lower().startswith(_HEADER)
-    }
+    return {name: value for name, value in options.items() if _NAMES.get(name.lower(), name) in _PUBLIC}
+
+
+def with_keys(options: Mapping[str, str]) -> dict[str, str]:
+    """The options for a worker process of this one: a function of credentials is replaced by its keys."""
+    found = dict(options)
+    name = found.pop("credentials", None)
+    return found if name is None else {**found, **credentials.current(name)}
 
 
 def _flat(storage: Mapping[str, Any]) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     for name, value in storage.items():
-        if name in _NESTED and isinstance(value, Mapping):
+        lower = name.lower()
+        if lower in _NESTED and isinstance(value, Mapping):
             pairs += _flat(value)
+        elif lower in ("credentials", "credential_provider") and callable(value):
+            pairs.append(("credentials", credentials.register(value)))
+        elif lower in ("connection_string", "azure_storage_connection_string") and isinstance(value, str):
+            pairs += _connection(value)
+        elif lower in _IGNORED:
+            continue
         elif isinstance(value, bool):
             pairs.append((name, str(value).lower()))
         elif isinstance(value, (str, int, float)):
@@ -86,6 +123,19 @@ def _flat(storage: Mapping[str, Any]) -> list[tuple[str, str]]:
             message = f"storage option {name} must be a string, a number or a bool (got {kind})"
             raise errors.make("invalid", message, 'storage={"region": "us-west-2"}')
     return pairs
+
+
+def _google_token(token: str) -> dict[str, str]:
+    """The option for gcsfs's ``token``: a file of keys, ``anon``, or a token."""
+    if token == "anon":
+        return {"anonymous": "true"}
+    return {"google_application_credentials" if token.endswith(".json") else "session_token": token}
+
+
+def _connection(text: str) -> list[tuple[str, str]]:
+    """The options in a connection string of Azure: ``AccountName=moon;AccountKey=…``."""
+    fields = (part.partition("=") for part in text.split(";"))
+    return [(_CONNECTION[name.lower()], value) for name, _, value in fields if name.lower() in _CONNECTION]
 
 
 def _named(name: str, value: str) -> tuple[str, str]:
@@ -98,7 +148,7 @@ def _named(name: str, value: str) -> tuple[str, str]:
 def _with_profile(options: dict[str, str], profile: str | None, is_s3: bool) -> dict[str, str]:
     named = profile
     if named is None:
-        has_keys = "access_key_id" in options or "anonymous" in options
+        has_keys = any(name in options for name in ("access_key_id", "anonymous", "credentials"))
         if not is_s3 or has_keys or any(os.environ.get(name) for name in _GIVEN):
             return options
         named = os.environ.get("AWS_PROFILE")

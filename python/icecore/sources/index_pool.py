@@ -16,12 +16,15 @@ from typing import Any
 from icecore import errors
 from icecore.sources import open_source
 from icecore.sources.files import object_stores
+from icecore.sources.files.identity import is_remote
 from icecore.sources.mapping.array_map import ArrayMap
 
 #: seconds of serial work before an estimate is made; smallest remaining seconds that justify processes
 _TRIAL = 0.5
 _WORTHWHILE = 2.0
 _MOST = 32
+#: processes for remote files, which wait for their server most of the time
+_REMOTE = 8
 
 Indexed = ArrayMap | errors.Error
 
@@ -35,7 +38,11 @@ def open_sources(sources: Sequence[str], **options: Any) -> Iterator[Indexed]:
     began = perf_counter()
     for done, source in enumerate(sources):
         spent, left = perf_counter() - began, len(sources) - done
-        if spent > _TRIAL and spent * left > _WORTHWHILE * done and (workers := _workers(left)):
+        if (
+            spent > _TRIAL
+            and spent * left > _WORTHWHILE * done
+            and (workers := _workers(left, is_remote(source)))
+        ):
             yield from _shared(sources[done:], workers, options)
             return
         yield open_one(source, options)
@@ -49,10 +56,12 @@ def open_one(source: str, options: dict[str, Any]) -> Indexed:
         return error
 
 
-def _workers(left: int) -> list[Worker]:
+def _workers(left: int, remote: bool = False) -> list[Worker]:
     """Return worker processes for the remaining files; none if they would not help or can't be started."""
     asked = os.environ.get("ICECORE_THREADS", "")
     cores = (int(asked) if asked.isdecimal() else 0) or _cores()
+    if remote and not asked:
+        cores = max(cores, _REMOTE)
     if cores < 2 or getattr(sys, "frozen", False):
         return []
     try:

@@ -66,7 +66,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         raise errors.make(
             "unsupported",
             f"{source}: files can't be linked or packed from {scheme}://",
-            "give an address on http(s):// or s3://, or download it",
+            "give an address on http(s)://, s3://, gs:// or az://, or download it",
         )
     raise errors.make("source-missing", f"no file at {source}", _beside(source))
 

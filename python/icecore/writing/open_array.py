@@ -51,6 +51,8 @@ class OpenArray(Interruptible):
             )
         self.unit = unit
         self._tail: Tail | None = None
+        #: rows before those that wait, from the beginning of their shard, if they were read already
+        self.old_rows: np.ndarray | None = None
         self.is_deleted = False
         self._seen = writer._history.count
         self._bare = _bare(node)

@@ -22,6 +22,9 @@ from icecore.writing.memory_shares import MemoryShares
 from icecore.writing.new_array import NewArray
 from icecore.writing.synchronized import in_turn
 
+#: largest size of old rows that are read together (bytes)
+_TOGETHER = 64 << 20
+
 if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.repo import Repo
@@ -80,8 +83,7 @@ class OpenWriter:
         self._mend()
         for array in self._arrays.values():
             array.shorten(is_last)
-        for array in self._arrays.values():
-            array.finish()
+        self._finish()
         self._renew_trends()
         before = self._native.base()
         try:
@@ -97,6 +99,25 @@ class OpenWriter:
             self._history.committed(before, self.snapshot_id)
         self._rounds.committed()
         return self.snapshot_id
+
+    def _finish(self) -> None:
+        """Write the rows that wait in all arrays. Old rows of their shards are read together:
+        a request for each would make the commit as slow as the latency times the number of arrays.
+        """
+        left = list(reversed(self._arrays.values()))
+        while left:
+            group, size = [], 0
+            while left and (not group or size + left[-1].border_bytes <= _TOGETHER):
+                group.append(left.pop())
+                size += group[-1].border_bytes
+            borders = {array.path: array.border for array in group if array.border is not None}
+            if len(borders) > 1:
+                items = [(path, (slice(first, last),), None) for path, (first, last) in borders.items()]
+                found = self._pending().read_many(items, False, None)
+                for path, old in zip(borders, found, strict=True):
+                    self._arrays[path].old_rows = old
+            for array in group:
+                array.finish()
 
     def _renew_trends(self) -> None:
         """Update stored trends of arrays that have changed."""

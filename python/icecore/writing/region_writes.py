@@ -67,7 +67,13 @@ class RegionWrites(OpenArray):
         self._writer._native.write(self.path, low, block)
 
     def _block(self, low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
-        """Read the stored box from ``low`` to ``high``."""
+        """Read the stored box from ``low`` to ``high``. Rows after ``old_rows`` are about to be written."""
+        begins = self._tail is not None and low[0] == self._tail.start // self.unit[0] * self.unit[0]
+        if self.old_rows is not None and begins and low[0] + len(self.old_rows) <= high[0]:
+            block = np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype)
+            inside = tuple(slice(a, b) for a, b in zip(low[1:], high[1:], strict=True))
+            block[: len(self.old_rows)] = self.old_rows[(slice(None), *inside)]
+            return block
         old = self._writer._pending().array(self.path)
         region = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
         # Allocate here: blocks from the pool of results would add to the writer's memory.

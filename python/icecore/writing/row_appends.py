@@ -33,8 +33,26 @@ class RowAppends(RegionWrites):
     @in_turn
     def finish(self) -> None:
         """Write the rows that wait in memory."""
-        if self._tail is not None and self._tail.waiting:
-            self._write_tail()
+        try:
+            if self._tail is not None and self._tail.waiting:
+                self._write_tail()
+        finally:
+            self.old_rows = None
+
+    @property
+    def border(self) -> tuple[int, int] | None:
+        """Stored rows (first, last + 1) that :meth:`finish` reads, because their shard is written again."""
+        if self._tail is None or not self._tail.waiting or self._tail.aligned or self.dtype.kind in "OT":
+            return None
+        first = self._tail.start // self.unit[0] * self.unit[0]
+        return (first, self._tail.start) if first < self._tail.start else None
+
+    @property
+    def border_bytes(self) -> int:
+        """Size of the rows of :attr:`border`."""
+        found = self.border
+        row = prod(self._stored[1:]) * max(self.dtype.itemsize, 1)
+        return 0 if found is None else (found[1] - found[0]) * row
 
     def shorten(self, is_last: bool) -> None:
         """Change to shorter shards before a commit if commits are frequent. An array that this writer has not

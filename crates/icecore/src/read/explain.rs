@@ -3,7 +3,9 @@
 use icecore_grid::Request;
 
 use super::Query;
+use super::fetch::sent;
 use super::locate::{Located, State};
+use crate::store::stores;
 
 /// Plan of a read.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,11 +37,15 @@ pub struct ObjectPlan {
     pub requests: u64,
     pub bytes_wanted: u64,
     pub bytes_fetched: u64,
+    /// Assumed seconds to the first byte, bytes per second of a connection, and the longest gap that is read.
+    pub latency: f64,
+    pub bandwidth: f64,
+    pub gap: u64,
 }
 
 pub(crate) fn explain(queries: &[Query<'_>], located: &Located, requests: &[Request]) -> Plan {
     let mut plan = Plan {
-        requests: requests.len() as u64,
+        requests: requests.iter().map(|request| requests_of(located, request)).sum(),
         bytes_wanted: located.spans.iter().map(|s| s.length).sum(),
         bytes_fetched: requests.iter().map(|r| r.length).sum(),
         bytes_out: queries.iter().map(|q| q.selection.out_len().saturating_mul(q.itemsize() as u64)).sum(),
@@ -68,15 +74,30 @@ pub(crate) fn explain(queries: &[Query<'_>], located: &Located, requests: &[Requ
     plan
 }
 
+fn requests_of(located: &Located, request: &Request) -> u64 {
+    located.sources.get(request.object as usize).map_or(1, |source| sent(source, request))
+}
+
 fn objects(located: &Located, requests: &[Request]) -> Vec<ObjectPlan> {
     let mut objects: Vec<ObjectPlan> = located
         .sources
         .iter()
-        .map(|s| ObjectPlan { name: s.name().to_owned(), requests: 0, bytes_wanted: 0, bytes_fetched: 0 })
+        .map(|source| {
+            let cost = stores().cost(source);
+            ObjectPlan {
+                name: source.name().to_owned(),
+                requests: 0,
+                bytes_wanted: 0,
+                bytes_fetched: 0,
+                latency: cost.latency(),
+                bandwidth: cost.bandwidth(),
+                gap: cost.merge().gap,
+            }
+        })
         .collect();
     for request in requests {
         if let Some(object) = objects.get_mut(request.object as usize) {
-            object.requests += 1;
+            object.requests += requests_of(located, request);
             object.bytes_fetched += request.length;
         }
     }

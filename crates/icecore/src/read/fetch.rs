@@ -38,8 +38,10 @@ pub(crate) fn fetch(
     let mut remote: Vec<(&Request, &Arc<dyn RangeGet>)> = Vec::new();
     let mut report = Report::default();
     for request in requests {
-        report += Report { requests: 1, bytes_fetched: request.length, ..Report::default() };
-        match sources.get(request.object as usize) {
+        let source = sources.get(request.object as usize);
+        let requests = source.map_or(1, |source| sent(source, request));
+        report += Report { requests, bytes_fetched: request.length, ..Report::default() };
+        match source {
             Some(Source::Local(file)) => local.push((request, file)),
             Some(Source::Remote(object)) => remote.push((request, object)),
             None => return Err(Error::new(ErrorKind::Internal, "a request names no source")),
@@ -54,6 +56,14 @@ pub(crate) fn fetch(
         fetch_remote(&remote, spans, options, &consume)?;
     }
     Ok(report)
+}
+
+/// Number of requests that are sent for one: long chunks of remote objects are fetched in pieces.
+pub(crate) fn sent(source: &Source, request: &Request) -> u64 {
+    match source {
+        Source::Remote(object) if request.spans.len() == 1 => object.requests(request.length),
+        _ => 1,
+    }
 }
 
 /// Buffers up to this size are kept by their thread for the next request.

@@ -8,6 +8,7 @@ mod remote;
 mod response_buffers;
 mod source;
 mod stores;
+mod stragglers;
 pub mod wrap;
 
 pub use cost::Cost;

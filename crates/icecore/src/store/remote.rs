@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use icecore_catalog::LinkIdentity;
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore};
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
 
 use super::response_buffers::Body;
+use super::stores;
 
 /// Receives the parts of a response, one after another.
 pub type Each<'a> = &'a mut (dyn FnMut(Bytes) + Send);
@@ -51,6 +53,10 @@ pub trait RangeGet: Send + Sync {
             Ok(())
         })
     }
+    /// Number of requests for a single chunk of this length.
+    fn requests(&self, _length: u64) -> u64 {
+        1
+    }
     /// Name for messages.
     fn name(&self) -> &str;
     /// Current size and identity, if they can be determined without reading the object.
@@ -82,12 +88,20 @@ impl RangeGet for RemoteObject {
         Box::pin(async move {
             let length = ends.last().copied().unwrap_or(0);
             let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
+            if ends.len() == 1 && pieces_of(length) > 1 {
+                each(
+                    self.get_in_pieces(offset, length)
+                        .await
+                        .map_err(|error| Broken { is_off: error.kind == ErrorKind::Network, error })?,
+                );
+                return Ok(());
+            }
             let options = GetOptions {
                 range: Some(GetRange::Bounded(offset..end)),
                 if_match: self.identity.as_ref().and_then(|i| i.etag.clone()),
                 ..Default::default()
             };
-            let result = self.store.get_opts(&self.path, options).await.map_err(|e| self.error(e))?;
+            let result = self.answer(options).await.map_err(|e| self.error(e))?;
             if let Some(identity) = &self.identity
                 && let Some(how) = difference(identity, &result.meta)
             {
@@ -120,6 +134,10 @@ impl RangeGet for RemoteObject {
         })
     }
 
+    fn requests(&self, length: u64) -> u64 {
+        pieces_of(length)
+    }
+
     fn name(&self) -> &str {
         &self.name
     }
@@ -138,7 +156,53 @@ impl RangeGet for RemoteObject {
     }
 }
 
+/// Maximum length of one request: a longer chunk is fetched in parts of this size over several connections.
+const PIECE: u64 = 8 << 20;
+/// Parts of one chunk that are requested at once.
+const PIECES_AT_ONCE: usize = 4;
+
+/// Number of requests for a single chunk of this length. Up to twice [`PIECE`] the second would be short.
+fn pieces_of(length: u64) -> u64 {
+    if length <= 2 * PIECE { 1 } else { length.div_ceil(PIECE) }
+}
+
 impl RemoteObject {
+    /// The response to a request. One that is late is sent a second time; the first response counts.
+    async fn answer(&self, options: GetOptions) -> object_store::Result<GetResult> {
+        let began = Instant::now();
+        let mut first = self.store.get_opts(&self.path, options.clone());
+        let answered = match stores().patience(&self.name) {
+            None => first.await,
+            Some(patience) => match tokio::time::timeout(patience, &mut first).await {
+                Ok(answered) => answered,
+                Err(_) if !stores().may_repeat(&self.name) => first.await,
+                Err(_) => match select(first, self.store.get_opts(&self.path, options)).await {
+                    Either::Left((Ok(answer), _)) | Either::Right((Ok(answer), _)) => Ok(answer),
+                    Either::Left((Err(_), other)) | Either::Right((Err(_), other)) => other.await,
+                },
+            },
+        };
+        if answered.is_ok() {
+            stores().note_first_byte(&self.name, began.elapsed().as_secs_f64());
+        }
+        answered
+    }
+
+    async fn get_in_pieces(&self, offset: u64, length: u64) -> Result<Bytes> {
+        let too_large = || Error::new(ErrorKind::Memory, format!("no memory for a chunk of {length} bytes"));
+        let mut all = Vec::new();
+        all.try_reserve_exact(usize::try_from(length).map_err(|_| too_large())?).map_err(|_| too_large())?;
+        let requests = (0..length.div_ceil(PIECE)).map(|number| {
+            let start = number * PIECE;
+            self.get(offset + start, PIECE.min(length - start))
+        });
+        let mut pieces = futures::stream::iter(requests).buffered(PIECES_AT_ONCE);
+        while let Some(piece) = pieces.next().await {
+            all.extend_from_slice(&piece?);
+        }
+        Ok(Bytes::from(all))
+    }
+
     fn short(&self, offset: u64, length: u64, got: u64) -> Error {
         let kind = if self.linked { ErrorKind::SourceChanged } else { ErrorKind::Corrupt };
         Error::new(kind, format!("{}: {length} bytes at {offset} were wanted, {got} came", self.name))
@@ -186,7 +250,9 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
     use object_store::Error as E;
     let cause = icecore_catalog::causes(error);
     let is_missing = matches!(error, E::NotFound { .. }) || icecore_catalog::is_gone(&cause);
+    let credentials = icecore_catalog::credentials_hint(&cause);
     let (kind, hint) = match error {
+        _ if credentials.is_some() => (ErrorKind::Permission, credentials.unwrap_or_default()),
         _ if icecore_catalog::lacks_keys(&cause) => {
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }
@@ -218,27 +284,10 @@ fn out_of_range(error: &object_store::Error) -> bool {
 
 /// A client for all objects below `base` (see [`split`]).
 pub(super) fn client(base: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn ObjectStore>> {
-    let Some(bucket) = base.strip_prefix("s3://") else { return icecore_catalog::http_store(base, options) };
-    let mut builder = object_store::aws::AmazonS3Builder::from_env().with_bucket_name(bucket);
-    builder = builder.with_retry(icecore_catalog::retries()).with_allow_http(icecore_catalog::allows_http(options)?);
-    for (key, value) in options {
-        if let Some(key) = s3_option(key) {
-            builder = builder.with_config(key, value);
-        }
+    match icecore_catalog::bucket_of(base) {
+        Some((bucket, _)) => icecore_catalog::cloud_store(bucket, options),
+        None => icecore_catalog::http_store(base, options),
     }
-    let store = builder.build().map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}: {e}")))?;
-    Ok(Arc::new(store))
-}
-
-fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
-    let name = match key {
-        "endpoint_url" => "aws_endpoint",
-        "anonymous" => "aws_skip_signature",
-        "allow_http" => return None,       // decided above
-        "force_path_style" => return None, // path style is the default of object_store
-        other => other,
-    };
-    name.parse().ok()
 }
 
 /// Splits a URL into the part shared by all objects of one client, and the path of this object. The first is `scheme://host`
@@ -246,7 +295,7 @@ fn s3_option(key: &str) -> Option<object_store::aws::AmazonS3ConfigKey> {
 pub(super) fn split(url: &str) -> Result<(String, Path)> {
     let invalid = || {
         Error::new(ErrorKind::Invalid, format!("{url} is not a URL of an object"))
-            .hint("http(s)://host/path or s3://bucket/key")
+            .hint("http(s)://host/path, s3://bucket/key, gs://bucket/key or az://container/key")
     };
     let start = url.find("://").ok_or_else(invalid)? + 3;
     let rest = url.get(start..).ok_or_else(invalid)?;
@@ -287,6 +336,7 @@ mod tests {
         assert_eq!(parts("https://h/a%23b#c?d"), pair("https://h", "a#b"));
         assert_eq!(parts("https://[::1]:80/a%20b"), pair("https://[::1]:80", "a b"));
         assert_eq!(parts("s3://bucket"), pair("s3://bucket", ""));
+        assert_eq!(parts("az://bucket/a b"), pair("az://bucket", "a b"));
         assert!(split("nothing").is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -12,6 +13,7 @@ use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 
 use super::remote::{RemoteObject, client, split};
+use super::stragglers::FirstBytes;
 use super::{Cost, LocalFile, RangeGet, Source};
 
 /// Wrapper between a source and its reader: the counting and failing stores of tests.
@@ -25,6 +27,7 @@ pub struct Stores {
     files: Mutex<HashMap<PathBuf, Arc<LocalFile>>>,
     clients: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
     costs: Mutex<HashMap<String, Cost>>,
+    first_bytes: Mutex<HashMap<String, FirstBytes>>,
 }
 
 /// The process's stores.
@@ -66,8 +69,7 @@ impl Stores {
                 let url = format!("{}/{name}{query}", folder.trim_end_matches('/'));
                 Ok(Source::Remote(Arc::new(self.object(&url, &options, None, false)?)))
             }
-            Native::Bucket { bucket, prefix, options } => {
-                let base = format!("s3://{bucket}");
+            Native::Bucket { base, prefix, options } => {
                 // A key is not a URL: it is not percent-encoded.
                 let path = ObjectPath::parse(format!("{prefix}/{name}"))
                     .map_err(|e| Error::new(ErrorKind::Invalid, format!("{base}/{prefix}/{name}: {e}")))?;
@@ -152,6 +154,21 @@ impl Stores {
             Source::Local(_) => Cost::LOCAL,
             Source::Remote(object) => lock(&self.costs).get(host(object.name())).copied().unwrap_or(Cost::REMOTE),
         }
+    }
+
+    /// How long to wait for the first byte of an object before the request is repeated; None: as long as it takes.
+    pub(super) fn patience(&self, name: &str) -> Option<Duration> {
+        lock(&self.first_bytes).get(host(name)).and_then(FirstBytes::patience)
+    }
+
+    /// Adds the time to the first byte of a request.
+    pub(super) fn note_first_byte(&self, name: &str, seconds: f64) {
+        lock(&self.first_bytes).entry(host(name).to_owned()).or_default().note(seconds);
+    }
+
+    /// Counts a repeated request; false if too many were.
+    pub(super) fn may_repeat(&self, name: &str) -> bool {
+        lock(&self.first_bytes).entry(host(name).to_owned()).or_default().repeat()
     }
 
     /// Adds the duration of a request to the estimate.

@@ -17,6 +17,8 @@ from icecore.sources.files.stamp import Identity
 _BLOCK = 128 << 10
 _BLOCKS = 512
 _AHEAD = 32
+#: the rest of a file up to this size is fetched with one request
+_WHOLE = 4 << 20
 _TRIES = 3
 _REDIRECTS = 5
 _TIMEOUT = 30
@@ -82,6 +84,8 @@ class HttpBytes:
         # Double the amount for each read that continues where the last request ended.
         self._ahead = min(self._ahead * 2, _AHEAD) if low == self._next else 1
         high = max(high, min(low + self._ahead - 1, (self.identity.size - 1) // _BLOCK))
+        if self.identity.size <= _WHOLE:
+            high = (self.identity.size - 1) // _BLOCK
         self._next = high + 1
         end = min((high + 1) * _BLOCK, self.identity.size)
         headers, body = self._get(low * _BLOCK, end - low * _BLOCK)

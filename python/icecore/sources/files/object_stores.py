@@ -11,10 +11,10 @@ from glob import has_magic
 from urllib.parse import quote, unquote
 
 from icecore import errors
-from icecore.repository import storage_options
+from icecore.repository import bucket_urls, storage_options
+from icecore.repository.bucket_urls import bucket
 from icecore.sources.files.stamp import Identity
 
-SCHEMES = ("s3://",)
 _BLOCK = 256 << 10
 #: blocks of all objects together: 64 MiB
 _BLOCKS = 256
@@ -29,7 +29,7 @@ _blocks: OrderedDict[tuple[Identity, int], bytes] = OrderedDict()
 
 def is_object(source: str) -> bool:
     """Whether ``source`` is the URL of an object in an object store."""
-    return source.startswith(SCHEMES)
+    return bucket_urls.is_bucket(source)
 
 
 def encoded(url: str) -> str:
@@ -47,19 +47,14 @@ def remember(source: str, storage: Mapping[str, str] | None) -> None:
 def remembered() -> dict[str, dict[str, str]]:
     """The storage options by bucket, for processes that read the same sources."""
     with _lock:
-        return dict(_options)
+        known = dict(_options)
+    return {place: storage_options.with_keys(options) for place, options in known.items()}
 
 
 def inherit(options: Mapping[str, dict[str, str]]) -> None:
     """Take over what another process :func:`remembered`."""
     with _lock:
         _options.update(options)
-
-
-def bucket(url: str) -> str:
-    """``s3://bucket`` of a URL."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}"
 
 
 def key_of(url: str) -> str:

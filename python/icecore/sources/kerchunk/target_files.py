@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urljoin
 
 from icecore import errors
+from icecore.repository.bucket_urls import canonical
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
 from icecore.sources.files.object_stores import encoded, is_object
 
@@ -53,12 +54,14 @@ class Targets:
             return error
 
     def _place(self, address: str) -> str:
-        if is_remote(address):
+        if is_remote(address := canonical(address)):
             return local_path(address)
         scheme, is_url, rest = address.partition("://")
         if is_url and scheme not in ("file", "local"):
             message = f"files can't be linked or packed from {scheme}://"
-            hint = "write the references with addresses on http(s):// or s3://, or paths of copies"
+            hint = (
+                "write the references with addresses on http(s)://, s3://, gs:// or az://, or paths of copies"
+            )
             raise errors.make("unsupported", message, hint)
         if is_remote(self._source):
             if is_url or os.path.isabs(address):
