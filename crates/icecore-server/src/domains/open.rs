@@ -62,7 +62,12 @@ struct Open {
     domain: Arc<Domain>,
     place: Place,
     looked: Instant,
+    /// Number of versions since the repository was opened.
+    versions: u32,
 }
+
+/// Number of versions after which a repository is opened again: Icechunk keeps the snapshot and manifests of each in memory.
+const VERSIONS: u32 = 100;
 
 /// A repository and a group in it; for a file, the one that links it now.
 #[derive(Clone)]
@@ -126,7 +131,12 @@ impl Domains {
         let opened = self.resolved(&address).and_then(|place| Ok((Arc::new(made(name, &address, &place)?), place)));
         match opened {
             Ok((domain, place)) => {
-                *state = Some(Open { domain: Arc::clone(&domain), place: place.clone(), looked: Instant::now() });
+                *state = Some(Open {
+                    domain: Arc::clone(&domain),
+                    place: place.clone(),
+                    looked: Instant::now(),
+                    versions: 0,
+                });
                 Ok((domain, place))
             }
             Err(error) => {
@@ -140,6 +150,10 @@ impl Domains {
     /// Opens the newest version, or the repository of a file that has changed.
     fn refresh(&self, open: &mut Open, address: &Address) -> Result<()> {
         let next = match &open.place.file {
+            None if open.versions >= VERSIONS => {
+                open.versions = 0;
+                Some(made(&open.domain.name, address, &open.place)?)
+            }
             None => moved(&open.domain, address.version.as_deref())?,
             Some(_) => {
                 let place = self.resolved(address)?;
@@ -150,6 +164,7 @@ impl Domains {
             }
         };
         if let Some(domain) = next {
+            open.versions += 1;
             open.domain = Arc::new(domain);
         }
         open.looked = Instant::now();

@@ -26,6 +26,9 @@ pub(crate) use values::Places;
 /// Time after a change in which clients must not keep a domain's objects.
 const BUSY: Duration = Duration::from_secs(30);
 
+/// Number of commits after which a domain is opened again: Icechunk keeps the snapshot and manifests of each commit in memory.
+const COMMITS: u32 = 100;
+
 /// Idle time after which changes are committed.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -77,7 +80,12 @@ impl Live {
         let mut slot = self.lock();
         let Some(state) = slot.as_mut() else { return Ok(()) };
         match state.commit(is_end) {
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                if state.commits >= COMMITS && state.unlinked.is_empty() {
+                    *slot = None;
+                }
+                Ok(())
+            }
             // Others committed changes of other objects in the meantime: the next request reads them.
             Ok(false) => {
                 *slot = None;

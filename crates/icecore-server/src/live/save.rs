@@ -46,6 +46,7 @@ impl State {
         self.base = id;
         self.dirty.clear();
         (self.stale, self.has_written) = (false, false);
+        self.commits += 1;
         self.looked = std::time::Instant::now();
         self.changed();
         Ok(parent.is_none_or(|parent| parent == base))

@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub(super) unlinked: HashMap<String, Instant>,
     /// Documents of arrays that the current request changed, as they were before: the oldest first.
     pub(super) replaced: Vec<(String, Vec<u8>)>,
+    /// Number of commits since the domain was opened.
+    pub(super) commits: u32,
     revision: u64,
     salt: u64,
     pub(super) picture: Option<Arc<Domain>>,
@@ -63,6 +65,7 @@ impl State {
             has_written: false,
             unlinked: HashMap::new(),
             replaced: Vec::new(),
+            commits: 0,
             revision: 0,
             salt: random(),
             picture: None,

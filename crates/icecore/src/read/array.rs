@@ -107,10 +107,17 @@ impl ArrayView {
     }
 }
 
+/// Maximum number of arrays whose numbers are remembered. An array that is opened again after that gets another number, and
+/// finds none of its chunks in the cache.
+const NUMBERED: usize = 1 << 15;
+
 fn number(key: &str) -> u64 {
     static NUMBERS: PerProcess<Mutex<HashMap<String, u64>>> = PerProcess::new();
     // The count continues in a child process, which may still use its parent's arrays under their numbers.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut numbers = NUMBERS.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner);
+    if numbers.len() >= NUMBERED && !numbers.contains_key(key) {
+        numbers.clear();
+    }
     *numbers.entry(key.to_owned()).or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed))
 }
