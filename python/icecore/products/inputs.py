@@ -192,7 +192,7 @@ class Inputs:
             if is_repository(name):
                 yield name
             else:
-                yield from expand(name)
+                yield from _files(name)
 
     def _open(self, name: str) -> Source:
         if is_repository(name):
@@ -218,6 +218,14 @@ class Inputs:
             else:
                 raise
         return Source(name, repo.at("main"), "/")
+
+
+def _files(name: str) -> list[str]:
+    """Return the files of a source; of one that can't be listed its name, so that opening it reports why."""
+    try:
+        return list(expand(name))
+    except errors.Error:
+        return [name]
 
 
 def is_pattern(text: str | None) -> bool:
