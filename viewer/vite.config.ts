@@ -5,6 +5,10 @@ import { defineConfig } from 'vite';
 export default defineConfig({
   base: './',
   plugins: [react()],
+  resolve: {
+    // h5web imports ndarray-ops without using it
+    alias: ['ndarray-ops', 'ndarray'].map((find) => ({ find: new RegExp(`^${find}$`), replacement: `${import.meta.dirname}/src/ndarray.ts` })),
+  },
   build: {
     outDir: 'dist',
     assetsInlineLimit: 0,

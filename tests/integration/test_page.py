@@ -72,6 +72,7 @@ def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     found = context.new_page()
     problems: list[str] = []
     found.on("pageerror", lambda error: problems.append(str(error)))
+    found.on("console", lambda said: problems.append(said.text) if "Content Security" in said.text else None)
     yield found
     context.close()
     assert problems == []

@@ -207,6 +207,17 @@ def test_a_damaged_chunk_fails_the_product(tmp_path):
         assert caught.value.kind == "corrupt"
 
 
+@pytest.mark.parametrize("missing", ["missing.h5", "none*.h5", "@missing.txt"])
+def test_a_missing_source_fails_or_is_reported(orbits, tmp_path, missing):
+    sources = [str(tmp_path / missing) if missing[0] != "@" else f"@{tmp_path / missing[1:]}", *orbits]
+    with pytest.raises(icecore.Error, match="missing|none"):
+        icecore.run("stats", sources, table="track").read_all()
+    rows = icecore.run("stats", sources, table="track", keep_going=True)
+    assert rows.read_all().equals(icecore.run("stats", orbits, table="track").read_all())
+    assert len(rows.failures) == 1
+    assert "missing" in rows.failures[0].name or "none" in rows.failures[0].name
+
+
 def test_a_failing_product_leaves_no_file(orbits, tmp_path):
     with pytest.raises(icecore.Error):
         icecore.run("subset", [*orbits, tmp_path / "missing.h5"], tmp_path / "out.parquet", table="track")

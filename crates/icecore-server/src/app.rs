@@ -93,6 +93,29 @@ impl Shared {
         }
     }
 
+    /// # Errors
+    /// `permission` if the user may not read the domain. A version has the lists of its time and a group has none, so those of
+    /// the whole repository as it is now count too.
+    pub fn readable(&self, domain: &Domain, params: &Params) -> Answer<()> {
+        self.permitted(domain, params, "read")?;
+        if !params.caller().is_checked {
+            return Ok(());
+        }
+        match self.domains.whole(&domain.name)? {
+            Some(name) => {
+                let whole = self.current(&name)?;
+                self.permitted(&whole, params, "read")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A domain, with changes that are not committed yet.
+    fn current(&self, name: &str) -> Answer<Arc<Domain>> {
+        let live = if self.config.writable { self.lives.current(&self.domains, name)? } else { None };
+        Ok(live.map_or_else(|| self.domains.open(name), Ok)?)
+    }
+
     /// The domain that a request names, which its user may read; waits until it is open.
     pub fn opened(&self, params: &Params) -> Answer<Arc<Domain>> {
         self.opened_as(params.domain(), params)
@@ -100,16 +123,15 @@ impl Shared {
 
     /// A domain that the request's user may read.
     pub fn opened_as(&self, name: &str, params: &Params) -> Answer<Arc<Domain>> {
-        let live = if self.config.writable { self.lives.current(&self.domains, name)? } else { None };
-        let domain = live.map_or_else(|| self.domains.open(name), Ok)?;
-        self.permitted(&domain, params, "read")?;
+        let domain = self.current(name)?;
+        self.readable(&domain, params)?;
         Ok(domain)
     }
 
     /// A committed node for the program beside the service, and the tag of what is made from it. The user may read it.
     pub fn located(&self, name: &str, params: &Params) -> Answer<(Located, String)> {
         let (domain, located) = self.domains.located(name)?;
-        self.permitted(&domain, params, "read")?;
+        self.readable(&domain, params)?;
         Ok((located, domain.tag.clone()))
     }
 

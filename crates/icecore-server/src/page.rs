@@ -18,8 +18,8 @@ use crate::error::{Answer, Failure};
 use crate::etag;
 use crate::params::Params;
 
-/// Only what this service sends may run (ndarray, below h5web's heat map, compiles its loops); notebooks may embed it.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+/// Only what this service sends may run; notebooks may embed it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
     font-src 'self' data:; connect-src 'self' blob:; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:";
 /// Their names contain a hash of their content.

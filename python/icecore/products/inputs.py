@@ -227,7 +227,7 @@ class Inputs:
             if is_repository(name):
                 yield name
             else:
-                yield from expand(name)
+                yield from _files(name)
 
     def _open(self, name: str) -> Source:
         if is_repository(name):
@@ -259,6 +259,14 @@ def _of(work: Callable[[Inputs], Result], alone: Inputs, name: str) -> tuple[Res
     """Return the result for one source and its failures, on a worker."""
     inputs = replace(alone, names=[name])
     return work(inputs), inputs.failures
+
+
+def _files(name: str) -> list[str]:
+    """Return the files of a source; of one that can't be listed its name, so that opening it reports why."""
+    try:
+        return list(expand(name))
+    except errors.Error:
+        return [name]
 
 
 def is_pattern(text: str | None) -> bool:

@@ -205,6 +205,18 @@ impl Domains {
         }
     }
 
+    /// The name of the whole repository, if this name is that of a version or a group of it.
+    ///
+    /// # Errors
+    /// `invalid`, `not-found`.
+    pub fn whole(&self, name: &str) -> Result<Option<String>> {
+        let address = Address::parse(name)?;
+        Ok(match self.mounts.find(&address)? {
+            Found::Repository { name, group, .. } if address.version.is_some() || group != "/" => Some(name),
+            _ => None,
+        })
+    }
+
     /// The object of a name.
     ///
     /// # Errors

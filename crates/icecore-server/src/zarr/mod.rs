@@ -41,7 +41,7 @@ async fn answer(State(app): State<App>, Path(key): Path<String>, headers: Header
     let shared = App::clone(&app);
     app.blocking(move || {
         let (domain, path) = found(&shared, &node)?;
-        shared.permitted(&domain, &params, "read")?;
+        shared.readable(&domain, &params)?;
         let tag = etag::tag(&domain.tag, "zarr");
         if let Some(same) = etag::unchanged(&headers, &tag) {
             return Ok(same);
