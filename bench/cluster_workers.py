@@ -20,20 +20,22 @@ from typing import Any
 import icecore
 import numpy as np
 
-CODECS = ("zstd:12", "auto")
+CODECS = ("zstd:9", "auto")
+#: shards of 8 MB, so that there are enough of them to divide
+LAYOUT: dict[str, Any] = {"chunk": (8, 128, 512), "shard": (8, 512, 512)}
 ALONE = """
 import os, sys, time; os.sched_setaffinity(0, {{0}}); os.environ["ICECORE_THREADS"] = "1"
 import icecore
-icecore.pack({source!r}, {into!r} + "-first", codec={codec!r})
+icecore.pack({source!r}, {into!r} + "-first", codec={codec!r}, **{layout!r})
 began, cpu = time.perf_counter(), time.process_time()
-icecore.pack({source!r}, {into!r}, codec={codec!r})
+icecore.pack({source!r}, {into!r}, codec={codec!r}, **{layout!r})
 print(time.perf_counter() - began, time.process_time() - cpu)
 """
 
 
 def alone(source: str, into: str, codec: str) -> tuple[float, float]:
     """Return wall and CPU seconds of a second pack without Dask, on one core."""
-    code = ALONE.format(source=source, into=into, codec=codec)
+    code = ALONE.format(source=source, into=into, codec=codec, layout=LAYOUT)
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     wall, cpu = map(float, found.stdout.split())
     return wall, cpu
@@ -51,7 +53,7 @@ def on_workers(client: Any, source: str, into: str, codec: str) -> tuple[float, 
     """Return wall and CPU seconds of a pack on workers, with those of the scheduler and this process."""
     before = sum(client.run(time.process_time).values()) + time.process_time()
     began = time.perf_counter()
-    icecore.pack(source, into, codec=codec, client=client)
+    icecore.pack(source, into, codec=codec, client=client, **LAYOUT)
     wall = time.perf_counter() - began
     return wall, sum(client.run(time.process_time).values()) + time.process_time() - before
 
@@ -65,7 +67,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="cluster-"))
     source, into = str(folder / "x.npy"), str(folder / "r.icecore")
     rows = megabytes * 1_000_000 // (512 * 512 * 4)
-    field = np.random.default_rng(0).normal(size=(rows, 512, 512)).cumsum(0).astype("f4")
+    field = np.random.default_rng(0).normal(size=(rows, 512, 512)).cumsum(0).round(1).astype("f4")
     np.save(source, field)
     times: dict[tuple[str, str], list[tuple[float, float]]] = {}
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
