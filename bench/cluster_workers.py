@@ -20,21 +20,25 @@ from typing import Any
 import icecore
 import numpy as np
 
-CODECS = ("zstd:6", "auto")
+CODECS = ("zstd:9", "auto")
+#: shards of 8 MB, so that there are enough of them to divide
+LAYOUT: dict[str, Any] = {"chunk": (8, 128, 512), "shard": (8, 512, 512)}
 ALONE = """
 import os, sys, time; os.sched_setaffinity(0, {{0}}); os.environ["ICECORE_THREADS"] = "1"
 import icecore
-began = time.perf_counter()
-icecore.pack({source!r}, {into!r}, codec={codec!r})
-print(time.perf_counter() - began)
+icecore.pack({source!r}, {into!r} + "-first", codec={codec!r}, **{layout!r})
+began, cpu = time.perf_counter(), time.process_time()
+icecore.pack({source!r}, {into!r}, codec={codec!r}, **{layout!r})
+print(time.perf_counter() - began, time.process_time() - cpu)
 """
 
 
-def alone(source: str, into: str, codec: str) -> float:
-    code = ALONE.format(source=source, into=into, codec=codec)
-    return float(
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
-    )
+def alone(source: str, into: str, codec: str) -> tuple[float, float]:
+    """Return wall and CPU seconds of a second pack without Dask, on one core."""
+    code = ALONE.format(source=source, into=into, codec=codec, layout=LAYOUT)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    wall, cpu = map(float, found.stdout.split())
+    return wall, cpu
 
 
 def pinned(dask_worker: Any) -> None:
@@ -45,10 +49,13 @@ def pinned(dask_worker: Any) -> None:
         os.sched_setaffinity(int(thread), {core})
 
 
-def on_workers(client: Any, source: str, into: str, codec: str) -> float:
+def on_workers(client: Any, source: str, into: str, codec: str) -> tuple[float, float]:
+    """Return wall and CPU seconds of a pack on workers, with those of the scheduler and this process."""
+    before = sum(client.run(time.process_time).values()) + time.process_time()
     began = time.perf_counter()
-    icecore.pack(source, into, codec=codec, client=client)
-    return time.perf_counter() - began
+    icecore.pack(source, into, codec=codec, client=client, **LAYOUT)
+    wall = time.perf_counter() - began
+    return wall, sum(client.run(time.process_time).values()) + time.process_time() - before
 
 
 def main() -> None:
@@ -60,9 +67,9 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="cluster-"))
     source, into = str(folder / "x.npy"), str(folder / "r.icecore")
     rows = megabytes * 1_000_000 // (512 * 512 * 4)
-    field = np.random.default_rng(0).normal(size=(rows, 512, 512)).cumsum(0).astype("f4")
+    field = np.random.default_rng(0).normal(size=(rows, 512, 512)).cumsum(0).round(1).astype("f4")
     np.save(source, field)
-    times: dict[tuple[str, str], list[float]] = {}
+    times: dict[tuple[str, str], list[tuple[float, float]]] = {}
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(n_workers=1, **options) as one, LocalCluster(n_workers=2, **options) as two:
         clients = {"1 worker": Client(one), "2 workers": Client(two)}
@@ -72,25 +79,28 @@ def main() -> None:
             for _ in range(rounds):
                 for name in ("alone", *clients):
                     shutil.rmtree(into, ignore_errors=True)
-                    seconds = (
+                    shutil.rmtree(into + "-first", ignore_errors=True)
+                    measured = (
                         alone(source, into, codec)
                         if name == "alone"
                         else on_workers(clients[name], source, into, codec)
                     )
-                    times.setdefault((codec, name), []).append(seconds)
-                    print(f"{codec}, {name}: {seconds:.2f} s", flush=True)
+                    times.setdefault((codec, name), []).append(measured)
+                    wall, cpu = measured
+                    print(f"{codec}, {name}: {wall:.2f} s, CPU {cpu:.2f} s", flush=True)
                     assert np.array_equal(icecore.open(into)["/x/x"].read(), field)
         for client in clients.values():
             client.close()
     print(f"{field.nbytes / 1e6:.0f} MB of float32, medians of {rounds}")
     for codec in codecs:
-        of = {name: statistics.median(times[codec, name]) for name in ("alone", *clients)}
-        print(
-            f"{codec}: "
-            + ", ".join(f"{name} {seconds:.2f} s" for name, seconds in of.items())
-            + f"; 2 workers against 1: {of['1 worker'] / of['2 workers']:.2f} x"
-            + f"; 1 worker against none: {of['1 worker'] / of['alone']:.2f} x"
-        )
+        wall = {
+            name: statistics.median(each[0] for each in times[codec, name]) for name in ("alone", *clients)
+        }
+        cpu = {name: statistics.median(each[1] for each in times[codec, name]) for name in wall}
+        both = {name: (wall[name] / wall["alone"], cpu[name] / cpu["alone"]) for name in clients}
+        print(f"{codec}: 2 workers {wall['1 worker'] / wall['2 workers']:.2f} x as fast as 1")
+        for name, (time_, cpu_) in both.items():
+            print(f"  {name} takes {time_:.2f} x the time and {cpu_:.2f} x the CPU of no worker")
     shutil.rmtree(folder)
 
 
