@@ -33,12 +33,12 @@ print(time.perf_counter() - began, time.process_time() - cpu)
 """
 
 
-def alone(source: str, into: str, codec: str) -> tuple[float, float]:
+def alone(source: str, into: str, codec: str) -> tuple[float, float, float]:
     """Return wall and CPU seconds of a second pack without Dask, on one core."""
     code = ALONE.format(source=source, into=into, codec=codec, layout=LAYOUT)
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     wall, cpu = map(float, found.stdout.split())
-    return wall, cpu
+    return wall, cpu, cpu
 
 
 def pinned(dask_worker: Any) -> None:
@@ -49,13 +49,16 @@ def pinned(dask_worker: Any) -> None:
         os.sched_setaffinity(int(thread), {core})
 
 
-def on_workers(client: Any, source: str, into: str, codec: str) -> tuple[float, float]:
-    """Return wall and CPU seconds of a pack on workers, with those of the scheduler and this process."""
-    before = sum(client.run(time.process_time).values()) + time.process_time()
+def on_workers(client: Any, source: str, into: str, codec: str) -> tuple[float, float, float]:
+    """Return wall and CPU seconds of a pack on workers, with those of the scheduler and this process, and the
+    CPU seconds of the busiest worker.
+    """
+    before, own = client.run(time.process_time), time.process_time()
     began = time.perf_counter()
     icecore.pack(source, into, codec=codec, client=client, **LAYOUT)
     wall = time.perf_counter() - began
-    return wall, sum(client.run(time.process_time).values()) + time.process_time() - before
+    spent = [after - before[name] for name, after in client.run(time.process_time).items()]
+    return wall, sum(spent) + time.process_time() - own, max(spent)
 
 
 def main() -> None:
@@ -69,7 +72,7 @@ def main() -> None:
     rows = megabytes * 1_000_000 // (512 * 512 * 4)
     field = np.random.default_rng(0).normal(size=(rows, 512, 512)).cumsum(0).round(1).astype("f4")
     np.save(source, field)
-    times: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    times: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(n_workers=1, **options) as one, LocalCluster(n_workers=2, **options) as two:
         clients = {"1 worker": Client(one), "2 workers": Client(two)}
@@ -86,8 +89,7 @@ def main() -> None:
                         else on_workers(clients[name], source, into, codec)
                     )
                     times.setdefault((codec, name), []).append(measured)
-                    wall, cpu = measured
-                    print(f"{codec}, {name}: {wall:.2f} s, CPU {cpu:.2f} s", flush=True)
+                    print(f"{codec}, {name}:", *(f"{seconds:.2f}" for seconds in measured), flush=True)
                     assert np.array_equal(icecore.open(into)["/x/x"].read(), field)
         for client in clients.values():
             client.close()
@@ -98,6 +100,8 @@ def main() -> None:
         }
         cpu = {name: statistics.median(each[1] for each in times[codec, name]) for name in wall}
         both = {name: (wall[name] / wall["alone"], cpu[name] / cpu["alone"]) for name in clients}
+        busy = {name: statistics.median(each[2] for each in times[codec, name]) for name in wall}
+        print(f"{codec}: busiest of 2 workers: {busy['2 workers'] / busy['1 worker']:.2f} of the CPU of 1")
         print(f"{codec}: 2 workers {wall['1 worker'] / wall['2 workers']:.2f} x as fast as 1")
         for name, (time_, cpu_) in both.items():
             print(f"  {name} takes {time_:.2f} x the time and {cpu_:.2f} x the CPU of no worker")
