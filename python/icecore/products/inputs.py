@@ -10,7 +10,6 @@ from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.cluster.storage import without_secrets
 from icecore.cluster.tasks import Cluster
 from icecore.display.progress import ProgressCall
 from icecore.ingest.repository_source import is_repository
@@ -18,6 +17,7 @@ from icecore.products.parallel import Item, Result, in_order
 from icecore.repository import address
 from icecore.repository.group import Group
 from icecore.repository.open import create, open
+from icecore.repository.storage_options import without_secrets
 from icecore.sources.failure import Failure
 from icecore.sources.source_list import expand
 
@@ -205,7 +205,9 @@ class Inputs:
             yield work(self)
             return
         names = self.expanded()
-        alone = replace(self, names=[], storage=without_secrets(self.storage), progress=None, failures=[])
+        alone = replace(
+            self, names=[], storage=without_secrets(self.storage or {}), progress=None, failures=[]
+        )
         alone = replace(alone, several=self.are_several, cluster=None)
         for done, (name, result) in enumerate(self.cluster.in_order(partial(_of, work, alone), names), 1):
             try:
