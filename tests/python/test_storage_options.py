@@ -8,7 +8,8 @@ from pathlib import Path
 import icecore
 import pytest
 from icecore.errors import Error
-from icecore.repository.storage_options import resolve, without_secrets
+from icecore.repository.bucket_urls import canonical
+from icecore.repository.storage_options import resolve, with_keys, without_secrets
 
 OURS = {
     "access_key_id": "id",
@@ -129,3 +130,47 @@ def test_secrets_are_not_pickled() -> None:
     repo = icecore.create("memory://secrets", storage=given)
     assert b"hush" not in pickle.dumps(repo)
     assert "hush" not in repr(repo)
+
+
+def test_azure_and_google() -> None:
+    text = (
+        "DefaultEndpointsProtocol=https;AccountName=moon;AccountKey=aHVzaA==;EndpointSuffix=core.windows.net"
+    )
+    assert resolve("az://c", {"connection_string": text}) == {
+        "account_name": "moon",
+        "account_key": "aHVzaA==",
+    }
+    assert resolve("gs://b", {"token": "anon"}) == {"anonymous": "true"}
+    assert resolve("gs://b", {"token": "/k.json"}) == {"google_application_credentials": "/k.json"}
+    assert canonical("abfss://c@moon.dfs.core.windows.net/a/b.h5") == "az://c/a/b.h5"
+    assert resolve("az://c/a/b.h5", {"account_key": "aHVzaA=="})["account_name"] == "moon"
+    assert canonical("gcs://b/k") == "gs://b/k"
+    assert canonical("https://h/k") == "https://h/k"
+
+
+def test_keys_of_earthdata_are_options() -> None:
+    given = {"accessKeyId": "id", "secretAccessKey": "hush", "sessionToken": "t", "expiration": "2099-01-01"}
+    expected = {"access_key_id": "id", "secret_access_key": "hush", "session_token": "t"}
+    assert resolve("s3://b", given) == resolve("s3://b", {"credentials": given}) == expected
+
+
+def test_a_function_is_registered_once_and_never_leaves_the_process(tmp_path: Path) -> None:
+    def keys() -> dict[str, str]:
+        return {"accessKeyId": "id", "secretAccessKey": "hush", "expiration": "2099-01-01 00:00:00+00:00"}
+
+    options = resolve("s3://b", {"credentials": keys, "region": "eu-1"})
+    assert options == resolve("s3://b", {"credentials": keys, "region": "eu-1"})
+    assert without_secrets(options) == {"region": "eu-1"}
+    assert with_keys(options) == {"region": "eu-1", "access_key_id": "id", "secret_access_key": "hush"}
+    repo = icecore.create(tmp_path / "r.icecore", storage={"credentials": keys, "region": "eu-1"})
+    again = pickle.loads(pickle.dumps(repo))
+    assert again.url == repo.url
+    assert b"hush" not in pickle.dumps(repo)
+    assert b"callable" not in pickle.dumps(repo)
+
+
+@pytest.mark.parametrize(
+    "secret", ["account_key", "sas_token", "token", "header.authorization", "unheard_of"]
+)
+def test_only_known_options_are_pickled(secret: str) -> None:
+    assert without_secrets({secret: "hush", "region": "eu-1"}) == {"region": "eu-1"}

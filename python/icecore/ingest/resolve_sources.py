@@ -72,7 +72,7 @@ def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Source
 
 
 def names(options: LinkOptions) -> tuple[list[str], list[Failure]]:
-    """The names of the files of a ``link``, none of which is opened, and the sources that name none."""
+    """Names of the files of a ``link``, which are not opened, and the sources that name no file."""
     storage = dict(options.storage or {})
     found: list[str] = []
     failures: list[Failure] = []

@@ -7,7 +7,7 @@ const RECENT: usize = 64;
 const KNOWN: usize = 20;
 /// Of this many requests at most one is repeated.
 const SHARE: u64 = 20;
-/// Added to twice the 95th percentile: differences of a few milliseconds are no reason for another request.
+/// Added to twice the 95th percentile: differences of a few milliseconds do not justify another request.
 const MARGIN: f64 = 0.02;
 
 /// Times to the first byte of one store.
