@@ -18,6 +18,7 @@ mod read;
 mod repo;
 mod restore;
 mod root;
+mod root_json;
 mod rows;
 mod scan;
 mod serve;
