@@ -18,7 +18,6 @@ mod read;
 mod repo;
 mod restore;
 mod root;
-mod root_json;
 mod rows;
 mod scan;
 mod serve;
