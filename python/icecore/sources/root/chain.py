@@ -154,13 +154,13 @@ def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
             return set()
         stated.append(item)
     kinds = [next(kind for kind in _LENGTHS if kind in item) for item in stated]
-    more: dict[str, Any] = {"optional": True} if "optional" in stated[0] else {}
+    optional = "optional" in stated[0]
     sizes = [_content(each, path, item) for each, item in zip(maps, stated, strict=True)]
     full = [kind for kind, size in zip(kinds, sizes, strict=True) if size]
     used = {item[kind] for kind, item in zip(kinds, stated, strict=True)}
     if full and len(set(kinds)) == 1 and kinds[0] != "offsets" and len(used) == 1:
         entries, elements = (_shifted([np.array(item["bounds"][axis]) for item in stated]) for axis in (0, 1))
-        rest = attribute(kinds[0], stated[0][kinds[0]], stated[0]["content"], (entries, elements), **more)
+        rest = attribute(kinds[0], stated[0][kinds[0]], stated[0]["content"], (entries, elements), optional)
         result.groups[path] = {**result.groups[path], **rest}
         return set()
     parts = []
@@ -173,7 +173,7 @@ def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
     result.add(offsets)
     result.groups[path] = {
         **result.groups[path],
-        **attribute("offsets", "offsets", stated[0]["content"], **more),
+        **attribute("offsets", "offsets", stated[0]["content"], None, optional),
     }
     return {f"{path}/{kind}" for kind in _LENGTHS}
 

@@ -11,7 +11,11 @@ JAGGED = "jagged"
 
 
 def attribute(
-    lengths: str, of: str, content: str, bounds: tuple[np.ndarray, np.ndarray] | None = None, **more: Any
+    lengths: str,
+    of: str,
+    content: str,
+    bounds: tuple[np.ndarray, np.ndarray] | None = None,
+    optional: bool = False,
 ) -> dict[str, Any]:
     """Return the attributes of a group of lists.
 
@@ -20,9 +24,11 @@ def attribute(
         of: path of the array of lengths, relative to the group.
         content: path of the elements, relative to the group.
         bounds: entries and elements at which parts (baskets, clusters) begin, and their ends.
-        more: further members of the attribute.
+        optional: whether each list is a value that may be missing.
     """
-    stated: dict[str, Any] = {lengths: of, "content": content, **more}
+    stated: dict[str, Any] = {lengths: of, "content": content}
+    if optional:
+        stated["optional"] = True
     if bounds is not None:
         stated["bounds"] = [bounds[0].tolist(), bounds[1].tolist()]
     return {JAGGED: stated}

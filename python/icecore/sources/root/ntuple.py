@@ -15,7 +15,7 @@ from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
 from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
 from icecore.sources.root.foreign import foreign
-from icecore.sources.root.lists import JAGGED, attribute, edges
+from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import part, root_file
 
 _PAGE = "icecore.root_page"
@@ -344,16 +344,14 @@ def _collection(
     ends = _linked(ntuple, f"{path}/ends", active, (), dtype, ENTRY, read)
     if ends is not None:
         ntuple.result.add(ends)
-        stated = attribute("ends", "ends", "content", (edges(rows), edges(inner)))
+        stated = attribute("ends", "ends", "content", (edges(rows), edges(inner)), optional)
     else:
         shape = (int(rows.sum()) + 1,)
         reader = ColumnReader(
             ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "offsets"
         )
         ntuple.result.add(copied(f"{path}/offsets", shape, np.dtype("i8"), reader, _WHY, None))
-        stated = attribute("offsets", "offsets", "content")
-    if optional:
-        stated[JAGGED]["optional"] = True
+        stated = attribute("offsets", "offsets", "content", None, optional)
     ntuple.result.groups[path] = stated
     _field(ntuple, below[0], f"{path}/content", inner, None)
 

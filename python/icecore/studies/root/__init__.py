@@ -2,7 +2,8 @@
 
 The study asked how codecs trade size for speed on a real tree, and whether one event can be read without
 decompressing its basket (RAC: each event compressed by itself). This module measures both, single events and
-every 10th and 100th of them in other formats, sequential reads, and opening wide files.
+every 10th and 100th of them in other formats, sequential reads, opening wide files, and compression of whole
+files by a file system.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from icecore import errors
-from icecore.studies.root import codecs, entries, objects, opening, sequential
+from icecore.studies.root import codecs, entries, objects, opening, sequential, squashfs
 from icecore.studies.root.peers import missing
 from icecore.studies.study import Outcome
 
@@ -42,12 +43,13 @@ def run(folder: Path, source: str | None, say: Callable[[str], None], quick: boo
     try:
         with tempfile.TemporaryDirectory(prefix="icecore-root-") as temporary:
             work = Path(temporary)
-            for part in (codecs, objects, entries, sequential, opening):
+            for part in (codecs, objects, entries, sequential, opening, squashfs):
                 found = part.measure(folder, source, work, say, quick)
                 outcome.tables += found.tables
                 outcome.figures += found.figures
                 outcome.notes += found.notes
     finally:
         os.environ.pop("ICECORE_CACHE") if before is None else os.environ.update(ICECORE_CACHE=before)
-    outcome.notes.append(missing())
+    if absent := missing(squashfs.absent()):
+        outcome.notes.append(absent)
     return outcome

@@ -23,7 +23,7 @@ _PACKAGES = {
     "lance": "Lance (pip install pylance)",
     "tensorstore": "tensorstore (pip install tensorstore)",
 }
-_BASKET = 8192
+_BASKET, _CLUSTER = 8192, 250_000
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,16 @@ def has(module: str) -> bool:
     return find_spec(module) is not None
 
 
-def missing() -> str:
-    """Return a sentence on the readers that were left out."""
-    absent = [name for module, name in _PACKAGES.items() if not has(module)]
-    squash = "SquashFS is not measured: there is no tool for it in the Python packages of the study."
-    return (f"Not installed, so not measured: {', '.join(absent)}. " if absent else "") + squash
+def missing(*more: str) -> str:
+    """Return a sentence on the readers, and ``more``, that were left out; empty if there are none."""
+    absent = [name for module, name in _PACKAGES.items() if not has(module)] + [name for name in more if name]
+    return f"Not installed, so not measured: {', '.join(absent)}." if absent else ""
 
 
 def peers(columns: trees.Columns, work: Path, say: Callable[[str], None]) -> list[Peer]:
     """Write the columns in each format; all of them are read through open handles."""
-    makers = [_uproot, _linked, _packed]
-    makers += [make for module, make in _MAKERS.items() if has(module)]
+    makers = [_uproot, _linked, _packed, _ntuple]
+    makers += [make for module, make in _MAKERS if has(module)]
     found = []
     for make in makers:
         say(f"entries: writing for {make.__name__.strip('_')}")
@@ -98,6 +97,88 @@ def _packed(columns: trees.Columns, work: Path) -> Peer:
     path = work / "packed.icecore"
     icecore.pack(dict(columns), path, "/Events", goal="random")
     return _icecore("icecore, packed --for random", path, path)
+
+
+def _ntuple(columns: trees.Columns, work: Path) -> Peer:
+    """An RNTuple with clusters of 250,000 entries; uproot decompresses the column of a cluster at a time."""
+    import uproot
+
+    path = work / "ntuple.root"
+    with uproot.recreate(path, compression=uproot.LZ4(1)) as file:
+        ntuple = file.mkrntuple("Events", {name: column.dtype for name, column in columns.items()})
+        for start in range(0, len(columns["c0"]), _CLUSTER):
+            ntuple.extend({name: column[start : start + _CLUSTER] for name, column in columns.items()})
+    found = uproot.open(path, array_cache=None, object_cache=None)["Events"]
+
+    def read(rows: Rows) -> Any:
+        values = found["c0"].array(library="np")
+        return values if rows is None else values[rows]
+
+    return Peer("uproot, RNTuple, lz4", path, read)
+
+
+_CPLUSPLUS = """
+#include <ROOT/RNTupleReader.hxx>
+#include <TBranch.h>
+#include <TFile.h>
+#include <TTree.h>
+#include <memory>
+namespace icecore_study {
+  struct Branch {
+    std::unique_ptr<TFile> file;
+    TBranch *branch;
+    float value;
+    Branch(const char *path) : file(TFile::Open(path)) {
+      auto tree = file->Get<TTree>("Events");
+      tree->SetCacheSize(0);
+      branch = tree->GetBranch("c0");
+      branch->SetAddress(&value);
+    }
+    void read(std::size_t rows, std::size_t count, std::size_t out) {
+      auto from = reinterpret_cast<const long long *>(rows);
+      auto to = reinterpret_cast<float *>(out);
+      for (std::size_t i = 0; i < count; i++) { branch->GetEntry(from[i]); to[i] = value; }
+    }
+  };
+  struct Field {
+    std::unique_ptr<ROOT::RNTupleReader> reader;
+    ROOT::RNTupleView<float> view;
+    Field(const char *path)
+      : reader(ROOT::RNTupleReader::Open("Events", path)), view(reader->GetView<float>("c0")) {}
+    void read(std::size_t rows, std::size_t count, std::size_t out) {
+      auto from = reinterpret_cast<const long long *>(rows);
+      auto to = reinterpret_cast<float *>(out);
+      for (std::size_t i = 0; i < count; i++) to[i] = view(from[i]);
+    }
+  };
+}
+"""
+
+
+def _root(name: str, kind: str, path: Path, count: int) -> Peer:
+    """A reader of C++ ROOT, one entry after the other; both files are those that uproot reads."""
+    import ROOT
+
+    if not hasattr(ROOT, "icecore_study"):
+        ROOT.gInterpreter.Declare(_CPLUSPLUS)
+    opened = getattr(ROOT.icecore_study, kind)(str(path))
+    every = np.arange(count, dtype="i8")
+
+    def read(rows: Rows) -> Any:
+        asked = every if rows is None else np.ascontiguousarray(rows, "i8")
+        found = np.empty(len(asked), "f4")
+        opened.read(asked.ctypes.data, len(asked), found.ctypes.data)
+        return found
+
+    return Peer(name, path, read)
+
+
+def _root_tree(columns: trees.Columns, work: Path) -> Peer:
+    return _root("C++ ROOT, TTree, the same file", "Branch", work / "entries.root", len(columns["c0"]))
+
+
+def _root_ntuple(columns: trees.Columns, work: Path) -> Peer:
+    return _root("C++ ROOT, RNTuple, the same file", "Field", work / "ntuple.root", len(columns["c0"]))
 
 
 def _parquet(columns: trees.Columns, work: Path) -> Peer:
@@ -171,4 +252,11 @@ def _tensorstore(columns: trees.Columns, work: Path) -> Peer:
     return Peer("tensorstore, Zarr, blosc zstd", path, read)
 
 
-_MAKERS = {"pyarrow": _parquet, "vortex": _vortex, "lance": _lance, "tensorstore": _tensorstore}
+_MAKERS = [
+    ("ROOT", _root_tree),
+    ("ROOT", _root_ntuple),
+    ("pyarrow", _parquet),
+    ("vortex", _vortex),
+    ("lance", _lance),
+    ("tensorstore", _tensorstore),
+]
