@@ -44,7 +44,7 @@ def build() -> None:
 
 
 def store(built: Path) -> None:
-    """Store files as gzip. One with the same content keeps its bytes: those of zlib differ between versions."""
+    """Store files as gzip; one whose content is the same keeps its bytes, whatever zlib makes."""
     before = {path.relative_to(PAGE): path.read_bytes() for path in PAGE.rglob("*.gz")}
     shutil.rmtree(PAGE, ignore_errors=True)
     for path in sorted(each for each in built.rglob("*") if each.is_file()):
