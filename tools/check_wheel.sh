@@ -27,6 +27,10 @@ install base
 "$work/base/bin/icecore" --version
 "$work/base/bin/icecore" demo "$work/demo" >"$work/demo.log" 2>&1 || { cat "$work/demo.log"; echo "icecore demo failed" >&2; exit 1; }
 echo "base: icecore demo ran"
+"$work/base/bin/python" -c 'from importlib.resources import files
+page = files("icecore.service") / "page"
+assert page.joinpath("index.html.gz").is_file() and any(page.joinpath("assets").iterdir()), "the page is not in the wheel"'
+echo "base: the page is in the wheel"
 "$work/base/bin/python" - <<'PY'
 import icecore
 with icecore.create("extras.icecore").writer("x") as writer:

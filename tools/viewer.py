@@ -44,11 +44,15 @@ def build() -> None:
 
 
 def store(built: Path) -> None:
+    """Store files as gzip; one whose content is the same keeps its bytes, whatever zlib makes."""
+    before = {path.relative_to(PAGE): path.read_bytes() for path in PAGE.rglob("*.gz")}
     shutil.rmtree(PAGE, ignore_errors=True)
     for path in sorted(each for each in built.rglob("*") if each.is_file()):
         target = PAGE / f"{path.relative_to(built).as_posix()}.gz"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
+        content, old = path.read_bytes(), before.get(target.relative_to(PAGE))
+        is_same = old is not None and gzip.decompress(old) == content
+        target.write_bytes(old if is_same else gzip.compress(content, 9, mtime=0))
     RECORD.write_text(sources() + "\n")
 
 
