@@ -10,8 +10,8 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{ClientConfigKey, ObjectStore};
 
 use crate::credentials::{self, Keys, Renewing};
+use crate::flags::{S3_OPTIONS, allows_http, flag};
 use crate::http::{CloudConnector, client_options, retries};
-use crate::options::{allows_http, flag};
 
 type Options = BTreeMap<String, String>;
 
@@ -145,7 +145,7 @@ pub(crate) fn knows(scheme: Option<&str>, name: &str) -> bool {
     let common = ["anonymous", "allow_http", "endpoint_url", "session_token", CREDENTIALS];
     common.contains(&name)
         || name.parse::<ClientConfigKey>().is_ok()
-        || (is("s3") && crate::options::S3_OPTIONS.contains(&name))
+        || (is("s3") && S3_OPTIONS.contains(&name))
         || (is("gs") && name.parse::<GoogleConfigKey>().is_ok())
         || (is("az") && name.parse::<AzureConfigKey>().is_ok())
 }

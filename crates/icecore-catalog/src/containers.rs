@@ -12,7 +12,8 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::cloud::azure_account;
 use crate::error;
-use crate::options::{Options, s3_credentials, s3_options};
+use crate::flags::Options;
+use crate::options::{s3_credentials, s3_options};
 use crate::prefix;
 
 /// URL prefixes that a process may read through links, both as Icechunk's containers and as strings.

@@ -10,8 +10,9 @@ use icechunk::format::snapshot::Snapshot;
 use icechunk::repository::{DetectedSpecVersion, RepositoryErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::flags::Options;
 use crate::lock::{self, Held, Lock};
-use crate::options::{self, Options, SharedBackend};
+use crate::options::{self, SharedBackend};
 use crate::repo_state::{Opened, RepoState};
 use crate::shell_quote::shell_quote;
 use crate::storage::{Root, Storage};

@@ -1,6 +1,6 @@
 //! Convert storage options to Icechunk storage and credentials.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::num::{NonZeroU16, NonZeroU64};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,22 +16,12 @@ use icechunk::storage::{
 };
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::flags::{Options, S3_OPTIONS, allows_http, flag};
 use crate::http::HEADER;
 use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
 use crate::{bucket, cloud, error, web};
 
-pub(crate) const S3_OPTIONS: [&str; 9] = [
-    "region",
-    "endpoint_url",
-    "access_key_id",
-    "secret_access_key",
-    "session_token",
-    "anonymous",
-    "allow_http",
-    "force_path_style",
-    "credentials",
-];
 /// Chunks along the first axis whose references share a manifest: 30 bytes each, loaded with one request. A commit of a
 /// new array passes once over all its references for each manifest (50 ns each), so the cost of short manifests is
 /// quadratic in the array's length.
@@ -39,7 +29,6 @@ pub(crate) const STRETCH: u32 = 1 << 17;
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
 
-pub(crate) type Options = BTreeMap<String, String>;
 pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 
 /// Repositories that live as long as the process, by name.
@@ -99,17 +88,6 @@ fn check(root: &Root, options: &Options) -> Result<()> {
     }
 }
 
-pub(crate) fn flag(options: &Options, key: &str) -> Result<bool> {
-    match options.get(key).map(|v| v.to_ascii_lowercase()).as_deref() {
-        None | Some("false" | "0" | "no" | "") => Ok(false),
-        Some("true" | "1" | "yes") => Ok(true),
-        Some(other) => {
-            Err(Error::new(ErrorKind::Invalid, format!("storage option {key}={other:?} is neither true nor false"))
-                .hint(format!("{key}=true or {key}=false")))
-        }
-    }
-}
-
 /// The s3 settings without secrets; they are also recorded with linked prefixes.
 pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
     let mut s3 = S3Options::default()
@@ -123,19 +101,6 @@ pub(crate) fn s3_options(options: &Options) -> Result<S3Options> {
         s3 = s3.with_endpoint_url(endpoint);
     }
     Ok(s3)
-}
-
-/// Whether s3 requests may be sent without TLS: as `allow_http` says, or if the endpoint's URL begins with `http://`.
-///
-/// # Errors
-/// Invalid if `allow_http` is neither true nor false.
-pub fn allows_http(options: &Options) -> Result<bool> {
-    if options.contains_key("allow_http") {
-        return flag(options, "allow_http");
-    }
-    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"].map(|name| std::env::var(name).ok());
-    let endpoint = options.get("endpoint_url").cloned().or_else(|| named.into_iter().flatten().next());
-    Ok(endpoint.is_some_and(|url| url.starts_with("http://")))
 }
 
 /// The given keys, anonymous access, or the credentials of the environment.

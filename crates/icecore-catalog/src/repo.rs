@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icecore_grid::Result;
 
+use crate::flags::Options;
 use crate::handle::Handle;
-use crate::options::Options;
 use crate::repo_state::{Native, RepoState};
 use crate::runtime::run;
 use crate::snapshot::Snapshot;

@@ -11,8 +11,8 @@ use icecore_grid::Result;
 
 use crate::cache::TableCache;
 use crate::containers;
+use crate::flags::Options;
 use crate::lock::{Held, Lock};
-use crate::options::Options;
 use crate::shared_manifests::SharedManifests;
 use crate::storage::Root;
 use crate::{error, root};

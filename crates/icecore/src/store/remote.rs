@@ -13,7 +13,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
 
 use super::response_buffers::Body;
-use super::stores;
+use super::stragglers::{may_repeat, note_first_byte, patience};
 
 /// Receives the parts of a response, one after another.
 pub type Each<'a> = &'a mut (dyn FnMut(Bytes) + Send);
@@ -171,11 +171,11 @@ impl RemoteObject {
     async fn answer(&self, options: GetOptions) -> object_store::Result<GetResult> {
         let began = Instant::now();
         let mut first = self.store.get_opts(&self.path, options.clone());
-        let answered = match stores().patience(&self.name) {
+        let answered = match patience(&self.name) {
             None => first.await,
             Some(patience) => match tokio::time::timeout(patience, &mut first).await {
                 Ok(answered) => answered,
-                Err(_) if !stores().may_repeat(&self.name) => first.await,
+                Err(_) if !may_repeat(&self.name) => first.await,
                 Err(_) => match select(first, self.store.get_opts(&self.path, options)).await {
                     Either::Left((Ok(answer), _)) | Either::Right((Ok(answer), _)) => Ok(answer),
                     Either::Left((Err(_), other)) | Either::Right((Err(_), other)) => other.await,
@@ -183,7 +183,7 @@ impl RemoteObject {
             },
         };
         if answered.is_ok() {
-            stores().note_first_byte(&self.name, began.elapsed().as_secs_f64());
+            note_first_byte(&self.name, began.elapsed().as_secs_f64());
         }
         answered
     }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -13,7 +12,7 @@ use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
 
 use super::remote::{RemoteObject, client, split};
-use super::stragglers::FirstBytes;
+use super::stragglers::host;
 use super::{Cost, LocalFile, RangeGet, Source};
 
 /// Wrapper between a source and its reader: the counting and failing stores of tests.
@@ -27,7 +26,6 @@ pub struct Stores {
     files: Mutex<HashMap<PathBuf, Arc<LocalFile>>>,
     clients: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
     costs: Mutex<HashMap<String, Cost>>,
-    first_bytes: Mutex<HashMap<String, FirstBytes>>,
 }
 
 /// The process's stores.
@@ -156,21 +154,6 @@ impl Stores {
         }
     }
 
-    /// How long to wait for the first byte of an object before the request is repeated; None: as long as it takes.
-    pub(super) fn patience(&self, name: &str) -> Option<Duration> {
-        lock(&self.first_bytes).get(host(name)).and_then(FirstBytes::patience)
-    }
-
-    /// Adds the time to the first byte of a request.
-    pub(super) fn note_first_byte(&self, name: &str, seconds: f64) {
-        lock(&self.first_bytes).entry(host(name).to_owned()).or_default().note(seconds);
-    }
-
-    /// Counts a repeated request; false if too many were.
-    pub(super) fn may_repeat(&self, name: &str) -> bool {
-        lock(&self.first_bytes).entry(host(name).to_owned()).or_default().repeat()
-    }
-
     /// Adds the duration of a request to the estimate.
     pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
         lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
@@ -186,13 +169,6 @@ fn link_options(repo: &Repo, url: &str) -> BTreeMap<String, String> {
 
 fn list(prefixes: &[String]) -> String {
     if prefixes.is_empty() { "nothing".to_owned() } else { prefixes.join(", ") }
-}
-
-/// `scheme://host` of a URL; other strings unchanged.
-fn host(url: &str) -> &str {
-    let start = url.find("://").map_or(0, |i| i + 3);
-    let end = url.get(start..).and_then(|rest| rest.find('/')).map_or(url.len(), |i| start + i);
-    url.get(..end).unwrap_or(url)
 }
 
 /// The path of a `file://` URL, percent-decoded; None for other schemes.
@@ -244,11 +220,5 @@ mod tests {
         assert_eq!(file_path("file:///a%20b/c.h5").unwrap(), Some(PathBuf::from("/a b/c.h5")));
         assert_eq!(file_path("http://x/c").unwrap(), None);
         assert!(file_path("file:///a%2").is_err());
-    }
-
-    #[test]
-    fn hosts() {
-        assert_eq!(host("http://a:1/b/c"), "http://a:1");
-        assert_eq!(host("s3://bucket"), "s3://bucket");
     }
 }

@@ -1,6 +1,10 @@
 //! When a request is late: the time to the first byte of a store's recent requests, and how often a late one was repeated.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use icecore_catalog::PerProcess;
 
 const RECENT: usize = 64;
 /// Requests before any is called late.
@@ -10,9 +14,37 @@ const SHARE: u64 = 20;
 /// Added to twice the 95th percentile: differences of a few milliseconds do not justify another request.
 const MARGIN: f64 = 0.02;
 
+/// The process's stores by host.
+fn known() -> MutexGuard<'static, HashMap<String, FirstBytes>> {
+    static KNOWN_STORES: PerProcess<Mutex<HashMap<String, FirstBytes>>> = PerProcess::new();
+    KNOWN_STORES.get_or(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long to wait for the first byte of an object before the request is repeated; None: as long as it takes.
+pub(super) fn patience(name: &str) -> Option<Duration> {
+    known().get(host(name)).and_then(FirstBytes::patience)
+}
+
+/// Adds the time to the first byte of a request.
+pub(super) fn note_first_byte(name: &str, seconds: f64) {
+    known().entry(host(name).to_owned()).or_default().note(seconds);
+}
+
+/// Counts a repeated request; false if too many were.
+pub(super) fn may_repeat(name: &str) -> bool {
+    known().entry(host(name).to_owned()).or_default().repeat()
+}
+
+/// `scheme://host` of a URL; other strings unchanged.
+pub(super) fn host(url: &str) -> &str {
+    let start = url.find("://").map_or(0, |i| i + 3);
+    let end = url.get(start..).and_then(|rest| rest.find('/')).map_or(url.len(), |i| start + i);
+    url.get(..end).unwrap_or(url)
+}
+
 /// Times to the first byte of one store.
 #[derive(Debug, Default)]
-pub(super) struct FirstBytes {
+struct FirstBytes {
     recent: Vec<f64>,
     next: usize,
     asked: u64,
@@ -74,5 +106,11 @@ mod tests {
         (0..40).for_each(|_| times.note(0.01));
         assert!(times.repeat() && times.repeat() && !times.repeat());
         assert_eq!(times.patience(), None);
+    }
+
+    #[test]
+    fn hosts() {
+        assert_eq!(host("http://a:1/b/c"), "http://a:1");
+        assert_eq!(host("s3://bucket"), "s3://bucket");
     }
 }
