@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from icecore.codecs import spec
 from icecore.ingest import pack_plan
@@ -62,7 +63,7 @@ def pack(
     exclude: str | Iterable[str] | None = None,
     coord_tolerance: float | None = None,
     message: str | None = None,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     grows: str | None = None,
     below: str | None = None,

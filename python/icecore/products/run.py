@@ -30,7 +30,7 @@ def run(
     sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     output: str | os.PathLike[str] | None = None,
     *,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
     keep_going: bool = False,
     progress: ProgressCall | None = None,
     **parameters: Any,
