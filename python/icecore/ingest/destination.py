@@ -19,7 +19,7 @@ from icecore.sources.failure import Failure
 from icecore.writing.writer import Writer
 
 
-def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> Repo | None:
+def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, Any] | None) -> Repo | None:
     """Return the repository, or None if it does not exist yet."""
     if isinstance(into, Repo):
         return into
@@ -48,14 +48,14 @@ class Target:
     into: Repo | str | os.PathLike[str]
     base: Repo | None = None
     writer: Writer | None = None
-    storage: Mapping[str, str] | None = None
+    storage: Mapping[str, Any] | None = None
     message: str = ""
     memory: int | None = None
 
 
 def open_target(
     into: Repo | str | os.PathLike[str],
-    storage: Mapping[str, str] | None,
+    storage: Mapping[str, Any] | None,
     message: str,
     memory: int | None = None,
     dry_run: bool = False,
@@ -101,7 +101,7 @@ def writing(target: Target) -> Iterator[Writer]:
         raise
 
 
-def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, str] | None) -> tuple[Repo, bool]:
+def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, Any] | None) -> tuple[Repo, bool]:
     """Create a repository, or open one that another process created meanwhile; return whether it is new."""
     assert not isinstance(into, Repo)
     place, _ = address.split_ref(into)

@@ -94,7 +94,7 @@ class Follower:
         concat: str | None = None,
         pattern: str = "*",
         poll: float = 1.0,
-        storage: Mapping[str, str] | None = None,
+        storage: Mapping[str, Any] | None = None,
         keep_going: bool = False,
         **options: Any,
     ) -> None:

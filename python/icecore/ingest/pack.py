@@ -69,7 +69,7 @@ def pack(
     exclude: str | Iterable[str] | None = None,
     coord_tolerance: float | None = None,
     message: str | None = None,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
     progress: bool | ProgressCall | None = None,
     grows: str | None = None,
     below: str | None = None,

@@ -33,7 +33,7 @@ def write_region(
     group: str,
     region: Region,
     message: str | None = None,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
 ) -> Report:
     """Write ``item`` over a region; see :meth:`icecore.integrations.xarray_accessor.Accessor.to`."""
     began = time.perf_counter()

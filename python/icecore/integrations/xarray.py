@@ -53,7 +53,7 @@ class IcecoreBackend(BackendEntrypoint):
         decode_timedelta: bool | None = None,
         group: str | None = None,
         ref: str | None = None,
-        storage: Mapping[str, str] | None = None,
+        storage: Mapping[str, Any] | None = None,
         allow_links: list[str] | None = None,
         rtol: float | None = None,
     ) -> xr.Dataset:
@@ -97,7 +97,7 @@ class IcecoreBackend(BackendEntrypoint):
         drop_variables: str | Iterable[str] | None = None,
         group: str | None = None,
         ref: str | None = None,
-        storage: Mapping[str, str] | None = None,
+        storage: Mapping[str, Any] | None = None,
         allow_links: list[str] | None = None,
         rtol: float | None = None,
         **decoding: Any,
@@ -158,7 +158,7 @@ def _group(
     source: Any,
     group: str | None,
     ref: str | None,
-    storage: Mapping[str, str] | None,
+    storage: Mapping[str, Any] | None,
     allow_links: list[str] | None,
 ) -> Group:
     if isinstance(source, (str, os.PathLike)):

@@ -112,7 +112,7 @@ class Inputs:
     """
 
     names: list[str]
-    storage: Mapping[str, str] | None = None
+    storage: Mapping[str, Any] | None = None
     keep_going: bool = False
     progress: ProgressCall | None = None
     failures: list[Failure] = field(default_factory=list)

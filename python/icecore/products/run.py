@@ -36,7 +36,7 @@ def run(
     sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     output: str | os.PathLike[str] | None = None,
     *,
-    storage: Mapping[str, str] | None = None,
+    storage: Mapping[str, Any] | None = None,
     keep_going: bool = False,
     progress: bool | ProgressCall | None = None,
     client: Any = None,

@@ -28,7 +28,7 @@ class Hierarchy(Members):
     def __init__(
         self,
         native: _icecore.Repo,
-        storage: Mapping[str, str] | None,
+        storage: Mapping[str, Any] | None,
         allow_links: list[str] | None,
         ref: str | None = None,
     ) -> None:

@@ -106,11 +106,12 @@ class OpenWriter:
         """
         left = list(reversed(self._arrays.values()))
         while left:
-            group, size = [], 0
+            group: list[ArrayWriter] = []
+            size = 0
             while left and (not group or size + left[-1].border_bytes <= _TOGETHER):
                 group.append(left.pop())
                 size += group[-1].border_bytes
-            borders = {array.path: array.border for array in group if array.border is not None}
+            borders = {array.path: border for array in group if (border := array.border) is not None}
             if len(borders) > 1:
                 items = [(path, (slice(first, last),), None) for path, (first, last) in borders.items()]
                 found = self._pending().read_many(items, False, None)
