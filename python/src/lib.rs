@@ -20,6 +20,7 @@ mod remote;
 mod repo;
 mod restore;
 mod root;
+mod root_json;
 mod rows;
 mod scan;
 mod serve;

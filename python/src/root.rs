@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore_root::ntuple::NTuple;
-use icecore_root::{Branch, File, Interpretation, LocalFile, Tree};
+use icecore_root::{Branch, File, LocalFile, Tree};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::{Value, json};
 
 use crate::error::OrRaise;
+use crate::root_json;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RootFile>()
@@ -45,15 +45,12 @@ impl RootFile {
     /// A tree: `json` (title, entries, branches) and the columns `first`, `stop`, `offsets`, `lengths` of all baskets, where
     /// each branch has `baskets` = [from, to].
     fn tree<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyDict>> {
-        let tree = py.detach(|| self.open_tree(path)).or_raise()?;
-        let (mut start, mut branches) = (0, Vec::with_capacity(tree.branches.len()));
-        for branch in &tree.branches {
-            let mut about = describe(branch);
-            about["baskets"] = json!([start, start + branch.baskets.len()]);
-            start += branch.baskets.len();
-            branches.push(about);
-        }
-        let text = json!({"title": tree.title, "entries": tree.entries, "branches": branches}).to_string();
+        let described = || -> Result<_> {
+            let tree = self.open_tree(path)?;
+            let text = root_json::tree(&tree)?;
+            Ok((tree, text))
+        };
+        let (tree, text) = py.detach(described).or_raise()?;
         let all = || tree.branches.iter().flat_map(|branch| &branch.baskets);
         let out = PyDict::new(py);
         out.set_item("json", text)?;
@@ -92,9 +89,14 @@ impl RootFile {
     /// An ntuple: `json` (fields, columns, clusters) and the columns `elements`, `offsets`, `lengths`, `checksums` of all pages.
     /// Each column lists per cluster [first element or null, elements, from page, to page].
     fn ntuple<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyDict>> {
-        let ntuple = py.detach(|| self.open_ntuple(path)).or_raise()?;
+        let described = || -> Result<_> {
+            let ntuple = self.open_ntuple(path)?;
+            let text = root_json::ntuple(&ntuple)?;
+            Ok((ntuple, text))
+        };
+        let (ntuple, text) = py.detach(described).or_raise()?;
         let out = PyDict::new(py);
-        out.set_item("json", py.detach(|| describe_ntuple(&ntuple).to_string()))?;
+        out.set_item("json", text)?;
         let pages = &ntuple.pages;
         out.set_item("elements", PyArray1::from_iter(py, pages.iter().map(|p| p.elements)))?;
         out.set_item("offsets", PyArray1::from_iter(py, pages.iter().map(|p| p.offset)))?;
@@ -142,57 +144,4 @@ fn known<T>(all: &Known<T>, path: &str, make: impl FnOnce() -> Result<T>) -> Res
 fn branch(tree: &Tree, number: usize) -> Result<&Branch> {
     let missing = || Error::new(ErrorKind::Invalid, format!("tree {:?} has no branch number {number}", tree.name));
     tree.branches.get(number).ok_or_else(missing)
-}
-
-fn describe(branch: &Branch) -> Value {
-    let mut out = match &branch.interpretation {
-        Interpretation::Flat { dtype, shape } => json!({"kind": "flat", "dtype": dtype.name(), "shape": shape}),
-        Interpretation::Record { fields, .. } => {
-            let fields: Vec<_> = fields.iter().map(|f| json!([f.name, f.dtype.name(), f.shape])).collect();
-            json!({"kind": "record", "fields": fields})
-        }
-        Interpretation::Jagged { dtype, inner_shape, skip, counter } => {
-            json!({"kind": "jagged", "dtype": dtype.name(), "shape": inner_shape, "skip": skip, "counter": counter})
-        }
-        Interpretation::String { .. } => json!({"kind": "string"}),
-        Interpretation::Unsupported(name) => json!({"kind": "unsupported", "type": name}),
-        _ => json!({"kind": "group"}),
-    };
-    out["path"] = json!(branch.path);
-    out["title"] = json!(branch.title);
-    out["embedded"] = json!(branch.embedded.len());
-    out["entries"] = json!(branch.entries);
-    if !branch.file_name.is_empty() {
-        out["file"] = json!(branch.file_name);
-    }
-    if let Some(damage) = &branch.damage {
-        out["damage"] = json!(damage.message);
-    }
-    out
-}
-
-fn describe_ntuple(ntuple: &NTuple) -> Value {
-    let fields: Vec<_> = ntuple
-        .fields
-        .iter()
-        .map(|f| {
-            json!({"name": f.name, "type": f.type_name, "description": f.description, "parent": f.parent,
-                "role": format!("{:?}", f.role), "repetition": f.repetition, "source": f.source})
-        })
-        .collect();
-    let columns = ntuple.columns.iter().enumerate().map(|(id, column)| {
-        let clusters = ntuple.clusters.iter().map(|cluster| match cluster.columns.get(id) {
-            Some(listed) => json!([listed.first_element, listed.elements, listed.pages.start, listed.pages.end]),
-            None => Value::Null,
-        });
-        json!({"field": column.field, "type": column.kind.name(), "bits": column.bits, "range": column.range,
-            "dtype": column.kind.dtype().map(icecore_root::DType::name), "index": column.kind.is_index(),
-            "representation": column.representation, "first": column.first_element,
-            "clusters": clusters.collect::<Vec<_>>()})
-    });
-    let columns: Vec<_> = columns.collect();
-    let aliases: Vec<_> = ntuple.aliases.iter().map(|a| json!([a.column, a.field])).collect();
-    let clusters: Vec<_> = ntuple.clusters.iter().map(|c| json!([c.first_entry, c.entries])).collect();
-    json!({"description": ntuple.description, "entries": ntuple.entries, "fields": fields, "columns": columns,
-        "aliases": aliases, "clusters": clusters})
 }

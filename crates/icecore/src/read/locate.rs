@@ -1,6 +1,6 @@
 //! locate: queries → pieces: the chunks, their byte ranges and their sources.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -67,6 +67,7 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
     let (pieces, spans) = (Vec::new(), Vec::new());
     let mut locator = Locator { options, sources: Sources::default(), pieces, spans, depths, keep };
     let mut report = Report { rtol_bound: bound, ..Report::default() };
+    report += locator.indexes_together(queries, &cuts)?;
     for (number, (query, cuts)) in queries.iter().zip(&cuts).enumerate() {
         let number = u32::try_from(number).map_err(|_| too_many())?;
         match query.array.meta().shard {
@@ -178,6 +179,35 @@ impl<'a> Locator<'a> {
         Ok(())
     }
 
+    /// Puts the shard indexes of several arrays into the cache with one coalesced read: a read for each array would
+    /// take the store's latency times the number of arrays.
+    fn indexes_together(&mut self, queries: &[Query<'a>], cuts: &[Cuts]) -> Result<Report> {
+        let sharded = || queries.iter().zip(cuts).filter(|(query, _)| query.array.meta().shard.is_some());
+        if sharded().count() < 2 {
+            return Ok(Report::default());
+        }
+        let (mut nests, mut wanted, mut spans) = (Vec::new(), Vec::new(), Vec::new());
+        for (query, cuts) in sharded() {
+            let (view, nest) = (query.array, Nest::of(query.array)?);
+            let (table, mut seen) = (view.table()?, HashSet::new());
+            for cut in 0..cuts.len() {
+                let (shard, _) = nest.find(cuts.chunk_flat(cut));
+                if !seen.insert(shard) || indexes().get((view.number(), shard)).is_some() {
+                    continue;
+                }
+                if let Place::Range { object, offset, length } = table.get(shard) {
+                    let (at, bytes) = nest.span(offset, length).map_err(|e| named(view, shard, e))?;
+                    let object = self.sources.number(view, table, object, self.options)?;
+                    spans.push(Span { object, offset: at, length: bytes, tag: wanted.len() as u32 });
+                    wanted.push((nests.len(), shard, length));
+                }
+            }
+            nests.push((view, nest));
+        }
+        let found = |number: usize| nests.get(number).map(|(view, nest)| (*view, nest));
+        self.read_indexes(found, &wanted, &spans, |_, _| ())
+    }
+
     /// The indexes of all shards that the cuts touch, from the cache or from one coalesced read.
     fn indexes(
         &mut self,
@@ -187,7 +217,7 @@ impl<'a> Locator<'a> {
     ) -> Result<(HashMap<u64, Arc<ShardIndex>>, Report)> {
         let table = view.table()?;
         let mut found = HashMap::new();
-        let mut wanted: Vec<(u64, u64)> = Vec::new(); // shard, its length
+        let mut wanted = Vec::new();
         let mut spans = Vec::new();
         let mut last = None;
         for cut in 0..cuts.len() {
@@ -212,30 +242,34 @@ impl<'a> Locator<'a> {
                         let (at, bytes) = nest.span(offset, length).map_err(|e| named(view, shard, e))?;
                         let object = self.sources.number(view, table, object, self.options)?;
                         spans.push(Span { object, offset: at, length: bytes, tag: wanted.len() as u32 });
-                        wanted.push((shard, length));
+                        wanted.push((0, shard, length));
                     }
                 },
             }
             found.insert(shard, Arc::from([])); // marked as seen; filled in below
         }
-        let report = self.read_indexes(view, nest, &wanted, &spans, &mut found)?;
+        let read = |shard, index| {
+            found.insert(shard, index);
+        };
+        let report = self.read_indexes(|_| Some((view, nest)), &wanted, &spans, read)?;
         Ok((found, report))
     }
 
-    fn read_indexes(
+    /// Reads shard indexes and caches them. `wanted`: number of the array, shard and its length.
+    fn read_indexes<'n>(
         &self,
-        view: &ArrayView,
-        nest: &Nest,
-        wanted: &[(u64, u64)],
+        array: impl Fn(usize) -> Option<(&'n ArrayView, &'n Nest<'n>)> + Sync,
+        wanted: &[(usize, u64, u64)],
         spans: &[Span],
-        found: &mut HashMap<u64, Arc<ShardIndex>>,
+        mut each: impl FnMut(u64, Arc<ShardIndex>),
     ) -> Result<Report> {
         let merges: Vec<Merge> = self.sources.list.iter().map(|s| stores().cost(s).merge()).collect();
         let requests = coalesce::requests(spans, &merges);
         let parsed = std::sync::Mutex::new(Vec::with_capacity(wanted.len()));
         let report = fetch::fetch(&self.sources.list, &requests, spans, self.options, |request, bytes| {
             for span in request.spans.iter().filter_map(|i| spans.get(*i as usize)) {
-                let Some((shard, length)) = wanted.get(span.tag as usize) else { continue };
+                let Some((number, shard, length)) = wanted.get(span.tag as usize) else { continue };
+                let Some((view, nest)) = array(*number) else { continue };
                 let stored = fetch::part(request, span, bytes)?;
                 let index = nest.parse(stored, *length).map_err(|e| named(view, *shard, e))?;
                 indexes().put((view.number(), *shard), Arc::clone(&index), index.len() * 24);
@@ -243,7 +277,8 @@ impl<'a> Locator<'a> {
             }
             Ok(())
         })?;
-        found.extend(parsed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+        let parsed = parsed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        parsed.into_iter().for_each(|(shard, index)| each(shard, index));
         Ok(report)
     }
 }

@@ -86,7 +86,7 @@ def _next_row(whole: list[bytes], first: int) -> int:
 
 
 def _strays(above: list[bytes], whole: list[bytes]) -> tuple[str, ...]:
-    """Return a note on the lines above the rows that are no comments, or nothing."""
+    """Return a note on the lines above the rows that are not comments, or nothing."""
     strays = [line for line in above if not line.startswith(COMMENTS)]
     if not strays:
         return ()
