@@ -12,7 +12,7 @@ import icecore
 import pytest
 
 #: blocks that need a network, a running server, credentials or a reader's own files; may only go down
-MOST_SKIPPED = 13
+MOST_SKIPPED = 7
 #: what the examples use beside the base install
 _NEEDED = (
     "xarray",
