@@ -48,7 +48,7 @@ fn register_credentials(fetch: Py<PyAny>) -> String {
     icecore::catalog::register_credentials(Arc::new(move || {
         Python::attach(|py| {
             let fetched = fetch.call0(py).map_err(|raised| caught(py, &raised))?;
-            fetched.extract::<Options>(py).map_err(|raised| caught(py, &raised.into()))
+            fetched.extract::<Options>(py).map_err(|raised| caught(py, &raised))
         })
     }))
 }

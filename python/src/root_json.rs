@@ -97,6 +97,9 @@ struct FieldAbout<'a> {
     source: Option<usize>,
 }
 
+/// The part of a column in a cluster: first element, elements, from page, to page.
+type InCluster = (Option<u64>, u64, usize, usize);
+
 #[derive(Serialize)]
 struct ColumnAbout {
     field: usize,
@@ -107,8 +110,7 @@ struct ColumnAbout {
     index: bool,
     representation: u16,
     first: Option<u64>,
-    /// Per cluster: first element, elements, from page, to page.
-    clusters: Vec<Option<(Option<u64>, u64, usize, usize)>>,
+    clusters: Vec<Option<InCluster>>,
 }
 
 #[derive(Serialize)]
