@@ -38,14 +38,26 @@ def expected(folder: Path, path: str) -> np.ndarray:
 
 
 def test_a_file_linked_over_http(folder: Path, repo_path: str, serve: Serve) -> None:
+    with h5py.File(folder / "x.h5", "a") as file:
+        file["noise"] = np.random.default_rng(6).integers(0, 256, 4 << 20, dtype="u1")
     server = serve(folder)
-    report = icecore.link(f"{server.url}/x.h5", repo_path, group="/x")
+    report = icecore.link(f"{server.url}/x.h5", repo_path, group="/x", exclude="noise")
     assert all(row.how == "linked" for row in report.rows)
     size = (folder / "x.h5").stat().st_size
     assert server.stats()["bytes"] < size / 2, "indexing reads metadata, not data"
     repo = icecore.open(repo_path)
     for path in ("gt1l/lat", "gt1r/h"):
         assert zoo.same(repo[f"/x/{path}"].read(), expected(folder, path))
+
+
+def test_a_small_file_is_fetched_as_a_whole(folder: Path, repo_path: str, serve: Serve) -> None:
+    server = serve(folder)
+    icecore.link(f"{server.url}/x.h5", repo_path, group="/x")
+    stats, size = server.stats(), (folder / "x.h5").stat().st_size
+    assert size < 4 << 20
+    begun = (128 << 10) + 8  # its first block, to see what kind of file it is, and its identity
+    assert stats["bytes"] <= size + begun, "nothing else twice"
+    assert stats["requests"] <= 8
 
 
 def test_what_the_plan_says_is_what_the_server_sees(folder: Path, repo_path: str, serve: Serve) -> None:

@@ -305,7 +305,7 @@ def changed(refs, how):
         (lambda r: [r[0], r[1]], "corrupt", "chunk 0.0 is"),
         (lambda r: [None, 0, 1], "corrupt", "chunk 0.0 is"),
         (lambda r: [r[0] + "x", *r[1:]], "source-missing", "/sub/t: chunks of it lie in .* no file"),
-        (lambda r: ["gs://bucket/a.h5", *r[1:]], "unsupported", "from gs://"),
+        (lambda r: ["hdfs://bucket/a.h5", *r[1:]], "unsupported", "from hdfs://"),
         (lambda r: ["{{f(c=1)}}", *r[1:]], "unsupported", "formula"),
     ],
 )

@@ -83,9 +83,14 @@ class HttpBytes:
         low, high = missing[0], missing[-1]
         # Double the amount for each read that continues where the last request ended.
         self._ahead = min(self._ahead * 2, _AHEAD) if low == self._next else 1
-        high = max(high, min(low + self._ahead - 1, (self.identity.size - 1) // _BLOCK))
+        final = (self.identity.size - 1) // _BLOCK
+        high = max(high, min(low + self._ahead - 1, final))
         if self.identity.size <= _WHOLE:
-            high = (self.identity.size - 1) // _BLOCK
+            absent = [i for i in range(final + 1) if i not in self._blocks]
+            low, high = absent[0], absent[-1]
+        else:
+            while high > missing[-1] and high in self._blocks:  # read ahead up to what is there already
+                high -= 1
         self._next = high + 1
         end = min((high + 1) * _BLOCK, self.identity.size)
         headers, body = self._get(low * _BLOCK, end - low * _BLOCK)
