@@ -52,7 +52,9 @@ def test_a_second_run_opens_new_files_only(tmp_path: Path, monkeypatch: pytest.M
     from icecore.sources import index_pool
 
     original = index_pool.open_one
-    monkeypatch.setattr(index_pool, "open_one", lambda source, o: opened.append(source) or original(source, o))
+    monkeypatch.setattr(
+        index_pool, "open_one", lambda source, o: opened.append(source) or original(source, o)
+    )
     report = icecore.link(str(tmp_path / "*.h5"), into, commit_every=2)
     assert [Path(name).name for name in opened] == ["f900.h5"]
     assert report.count("linked") == 1
