@@ -91,6 +91,7 @@ class Repo:
     ref: str
     snapshot_id: str
     link_prefixes: list[str]
+    def references(self) -> tuple[int, int]: ...
     @staticmethod
     def open(
         url: str,

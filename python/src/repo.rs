@@ -109,6 +109,10 @@ impl Repo {
         py.detach(|| self.repo.link_prefixes()).or_raise()
     }
 
+    fn references(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
+        py.detach(|| self.snapshot.references()).or_raise()
+    }
+
     fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, bool, String)>> {
         py.detach(|| {
             let text = |n: &catalog::Node| String::from_utf8_lossy(&n.zarr_json).into_owned();

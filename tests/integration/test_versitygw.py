@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import socket
@@ -135,6 +136,35 @@ def test_indexing_an_object_takes_few_requests(
     before = requests()
     icecore.link("s3://moon/few/*.h5", str(tmp_path / "r.icecore"), storage=server)
     assert 4 <= requests() - before <= 5 * 4
+
+
+def test_kerchunk_parquet_in_a_bucket(server: dict[str, str], files: Path, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    values = granule(files / "moon" / "lazy", "a.h5", 3)
+    with h5py.File(files / "moon" / "lazy" / "a.h5") as file:
+        places = [file["t2m"].id.get_chunk_info(k) for k in range(60)]
+    filters = [{"id": "shuffle", "elementsize": 4}, {"id": "zlib", "level": 4}]
+    array = {"zarr_format": 2, "shape": [400, 300], "chunks": [40, 50], "dtype": "<f4", "order": "C"}
+    array |= {"filters": filters, "compressor": None, "fill_value": None}
+    root = files / "moon" / "lazy" / "refs.parq"
+    (root / "t2m").mkdir(parents=True)
+    metadata = {".zgroup": {"zarr_format": 2}, "t2m/.zarray": array}
+    (root / ".zmetadata").write_text(json.dumps({"metadata": metadata, "record_size": 25}))
+    # The third of the three files, of the chunks 50 and later, is not there.
+    for part in range(2):
+        some = places[part * 25 : part * 25 + 25]
+        columns = {"path": ["s3://moon/lazy/a.h5"] * 25, "raw": pa.array([None] * 25, "binary")}
+        columns |= {"offset": [p.byte_offset for p in some], "size": [p.size for p in some]}
+        parquet.write_table(pa.table(columns), root / "t2m" / f"refs.{part}.parq")
+    expected = values.copy()
+    for k in range(50, 60):
+        row, column = places[k].chunk_offset
+        expected[row : row + 40, column : column + 50] = 0
+    icecore.link("s3://moon/lazy/refs.parq", str(tmp_path / "r.icecore"), group="/", storage=server)
+    got = icecore.open(tmp_path / "r.icecore", storage=server)["/t2m"]
+    np.testing.assert_array_equal(got.read(), expected)
+    assert got.storage.linked == 50
 
 
 def test_a_replaced_object_is_an_error(server: dict[str, str], files: Path, tmp_path: Path) -> None:

@@ -44,6 +44,10 @@ class Handler(BaseHTTPRequestHandler):
         low, high = int(found[1]), min(int(found[2]) + 1, len(data))
         if low >= len(data):
             return self.answer(416, b"")
+        if server.mode == "capped":
+            high = min(high, low + 70_000)
+        if server.mode == "drip":
+            high = min(high, low + 100)
         server.sent += high - low
         headers = {
             "Content-Range": f"bytes {low}-{high - 1}/{len(data)}",

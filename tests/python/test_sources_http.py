@@ -45,6 +45,30 @@ def test_hdf5_is_indexed_by_ranges(site):
         assert same(getattr(local, column), getattr(links, column))
 
 
+def test_a_server_with_a_limit_on_ranges(site, tmp_path):
+    """It sends at most 70,000 bytes at a time, and says so in Content-Range; the limit is learned."""
+    data = big_file(site.folder)
+    site.mode = "capped"
+    icecore.link(f"{site.url}/x.h5", tmp_path / "r")
+    array = icecore.open(tmp_path / "r")["/x/x"]
+    assert same(array[...], data)
+    site.requests = site.sent = 0
+    plan = array.plan((slice(0, 300), slice(0, 1000)))
+    assert same(array[:300], data[:300])
+    # Each range once, in pieces of 70,000 bytes: none is asked for whole again.
+    assert site.sent == plan.bytes_fetched
+    assert site.requests <= plan.bytes_fetched / 70_000 + plan.requests
+
+
+def test_a_server_that_sends_a_few_bytes_at_a_time_is_refused(site, tmp_path):
+    big_file(site.folder)
+    icecore.link(f"{site.url}/x.h5", tmp_path / "r")
+    site.mode = "drip"
+    with pytest.raises(errors.Error) as caught:
+        icecore.open(tmp_path / "r")["/x/x"][...]
+    assert caught.value.kind == "network"
+
+
 def test_archives_on_a_server_are_refused_with_what_to_do(site):
     with zipfile.ZipFile(site.folder / "x.zarr.zip", "w") as archive:
         archive.writestr("zarr.json", "{}")

@@ -245,20 +245,24 @@ def test_chunks_in_the_reference_file(made):
     assert repo["/sub/t"].linked
 
 
-@pytest.mark.parametrize("record", [5, 12, 100])
-def test_references_in_parquet(made, record):
+def in_parquet(folder, refs, record, address=None):
+    """Write a folder of Parquet references; return what must be read of ``sub/t`` in place of its values."""
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
-    folder, values, refs = made
     root = folder / "refs.parq"
     (root / "sub" / "t").mkdir(parents=True)
     metadata = {key: json.loads(refs[key]) for key in ("sub/t/.zarray", "sub/t/.zattrs", ".zgroup")}
-    metadata["none/.zarray"] = {**V2, "shape": [1 << 31], "chunks": [1], "dtype": "|i1", "fill_value": 4}
+    metadata["none/.zarray"] = {**V2, "shape": [9000], "chunks": [1], "dtype": "|i1", "fill_value": 4}
+    if address is None:
+        metadata["none/.zarray"]["shape"] = [1 << 31]
     (root / ".zmetadata").write_text(json.dumps({"metadata": metadata, "record_size": record}))
     rows = [refs[f"sub/t/{i}.{j}"] for i in range(4) for j in range(3)]
     raw = (folder / "a.h5").read_bytes()[rows[3][1] : rows[3][1] + rows[3][2]]
     (folder / "whole").write_bytes((folder / "a.h5").read_bytes()[rows[4][1] : rows[4][1] + rows[4][2]])
-    rows[3], rows[4], rows[7] = [None, 0, 0], [str(folder / "whole"), 0, 0], [None, 0, 0]
+    if address is not None:
+        rows = [[f"{address}/a.h5", *row[1:]] for row in rows]
+    rows[3], rows[4] = [None, 0, 0], [f"{address or folder}/whole", 0, 0]
+    rows[7] = [None, 0, 0]
     for part in range(-(-12 // record)):
         some = rows[part * record : (part + 1) * record]
         names = pa.array([row[0] for row in some], pa.string()).dictionary_encode()
@@ -267,13 +271,45 @@ def test_references_in_parquet(made, record):
             [raw if part * record + i == 3 else None for i in range(len(some))], "binary"
         )
         parquet.write_table(pa.table(columns), root / "sub" / "t" / f"refs.{part}.parq")
+    return root
+
+
+def without_chunk_7(values):
+    """The values that the references of :func:`in_parquet` describe: nothing is said of the eighth chunk."""
+    wanted = values.copy()
+    wanted[8:12, 8:16] = 0
+    return wanted
+
+
+@pytest.mark.parametrize("record", [5, 12, 100])
+def test_references_in_parquet(made, record):
+    folder, values, refs = made
+    root = in_parquet(folder, refs, record)
     assert expand(folder / "*.parq") == [str(root)]
     icecore.link(root, folder / "r", group="/")
-    wanted = values.copy()
-    wanted[8:12, 8:16] = 0  # what nothing is said of
     repo = icecore.open(folder / "r")
-    assert same(repo["/sub/t"][...], wanted)
+    assert same(repo["/sub/t"][...], without_chunk_7(values))
     assert repo["/none"].shape == (1 << 31,)
+
+
+@pytest.mark.parametrize("end", ["", "/"])
+def test_references_in_parquet_on_a_server(made, site, end):
+    folder, values, refs = made
+    in_parquet(folder, refs, 5, address=site.url)
+    icecore.link(f"{site.url}/refs.parq{end}", folder / "r", group="/")
+    repo = icecore.open(folder / "r")
+    assert same(repo["/sub/t"][...], without_chunk_7(values))
+    assert repo["/sub/t"].linked
+    assert repo["/none"][0] == 4
+
+
+def test_references_in_parquet_that_a_server_cannot_list(made, site):
+    """A web server has no list of files, and 400 million names can't be tried."""
+    folder, _, refs = made
+    in_parquet(folder, refs, 5)
+    with pytest.raises(errors.Error, match="429,496,730 files") as caught:
+        open_source(f"{site.url}/refs.parq")
+    assert caught.value.kind == "unsupported"
 
 
 def test_netcdf_records_joined(tmp_path):

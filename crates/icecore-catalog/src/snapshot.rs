@@ -124,6 +124,23 @@ impl Snapshot {
         self.tables(&[path])?.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no table was loaded"))
     }
 
+    /// The number of chunk references of this version, and the bytes of the manifests that hold them.
+    ///
+    /// # Errors
+    /// Mismatch for an uncommitted version, whose manifests are not written yet.
+    pub fn references(&self) -> Result<(u64, u64)> {
+        let Origin::Committed { snapshot, .. } = &self.0.origin else {
+            let message = format!("{}: an uncommitted version has no manifests yet", self.0.url);
+            return Err(Error::new(ErrorKind::Mismatch, message));
+        };
+        guard(|| {
+            snapshot.manifest_files().try_fold((0, 0), |(count, bytes), file| {
+                let file = file.map_err(error::format)?;
+                Ok((count + u64::from(file.num_chunk_refs), bytes + file.size_bytes))
+            })
+        })
+    }
+
     /// The tables of several arrays in the requested order, loaded concurrently.
     ///
     /// # Errors

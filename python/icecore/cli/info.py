@@ -99,9 +99,17 @@ def _group(group: Group) -> dict[str, Any]:
         "bytes_raw": sum(array.nbytes for array in arrays),
         "bytes_stored": stored_bytes(arrays),
         "linked_arrays": sum(array.linked for array in arrays),
+        **({"manifests": _manifests(group)} if group.path == "/" else {}),
         "sources": _sources(group),
         "attributes": group.attrs,
     }
+
+
+def _manifests(group: Group) -> dict[str, Any]:
+    """Return the number of chunk references of this version, and the bytes that they take."""
+    count, nbytes = group.repo._native.references()
+    each = round(nbytes / count, 2) if count else None
+    return {"references": count, "bytes": nbytes, "bytes_per_reference": each}
 
 
 def _sources(group: Group) -> list[dict[str, Any]]:
@@ -136,6 +144,10 @@ def _text(facts: dict[str, Any]) -> str:
         elif name == "sources":
             rows += _files(value)
             continue
+        elif name == "manifests":
+            each = value["bytes_per_reference"]
+            size = f" in {text.size(value['bytes'])}" + (f", {each:g} bytes each" if each else "")
+            value = text.plural(value["references"], "chunk reference") + size
         elif name.startswith("bytes"):
             value = f"{text.size(value)} ({value:,} bytes)"
         rows.append((name.replace("_", " "), value))

@@ -165,6 +165,8 @@ FORMATS = [
 _ROOT = next(row for row in FORMATS if row.name == "ROOT")
 # Directories that are one source.
 _ZARR = Format("Zarr folder", _starts(), "icecore.sources.zarr.store")
+#: ends of addresses that may be folders on a server
+_FOLDERS = ("/", ".parq", ".parquet")
 _PARQUET = Format("kerchunk references in Parquet", _starts(), "icecore.sources.kerchunk")
 
 
@@ -208,10 +210,19 @@ def _open(source: str | os.PathLike[str], **options: Any) -> ArrayMap:
     if not is_remote(source) and os.path.exists(source) and not os.path.isfile(source):
         hint = "write its bytes to a file first: sources are read more than once"
         raise errors.make("format", f"{source} is a pipe or a device, not a file", hint)
+    row, source = _row_of(source)
+    return _open_as(row, source, **options)
+
+
+def _row_of(source: str) -> tuple[Format, str]:
+    """Return the format of a file or remote folder, and its address, which ends in "/" if it is a folder."""
+    folder = source.rstrip("/") + "/"
+    if is_remote(source) and source.endswith(_FOLDERS) and is_remote_folder(folder):
+        return _PARQUET, folder
     row = format_of(source)
     if row is None:
         raise _unknown(source)
-    return _open_as(row, source, **options)
+    return row, source
 
 
 def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
@@ -244,10 +255,28 @@ def folder_format(path: str) -> Format | None:
         return _ZARR
     try:
         with builtins.open(os.path.join(path, ".zmetadata"), "rb") as file:
-            metadata = json.load(file)
-    except (OSError, ValueError, RecursionError):
+            return _PARQUET if _is_parquet(file.read()) else None
+    except OSError:
         return None
-    return _PARQUET if isinstance(metadata, dict) and "record_size" in metadata else None
+
+
+def is_remote_folder(address: str) -> bool:
+    """Whether a bucket's prefix or a web server's folder (with "/" at its end) has references in Parquet."""
+    from icecore.sources.files.byte_source import whole
+
+    try:
+        return _is_parquet(whole(f"{address}.zmetadata"))
+    except errors.Error:
+        return False
+
+
+def _is_parquet(zmetadata: bytes) -> bool:
+    """Whether the metadata of a folder are those of references in Parquet."""
+    try:
+        metadata = json.loads(zmetadata)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(metadata, dict) and "record_size" in metadata
 
 
 def _checked(result: ArrayMap) -> ArrayMap:

@@ -1,5 +1,6 @@
 //! Byte sources: local files read with `pread`, everything else through `object_store`.
 
+mod caps;
 mod cost;
 mod handles;
 mod local;

@@ -12,6 +12,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore};
 
+use super::caps::{cap, learn};
 use super::response_buffers::Body;
 use super::stragglers::{may_repeat, note_first_byte, patience};
 
@@ -45,11 +46,7 @@ pub trait RangeGet: Send + Sync {
         Box::pin(async move {
             let got = self.get(offset, ends.last().copied().unwrap_or(0)).await;
             let bytes = got.map_err(|error| Broken { is_off: error.kind == ErrorKind::Network, error })?;
-            let mut start = 0;
-            for end in ends.iter().map(|end| usize::try_from(*end).unwrap_or(usize::MAX).min(bytes.len())) {
-                each(bytes.slice(start..end));
-                start = end;
-            }
+            pass(&bytes, ends, each);
             Ok(())
         })
     }
@@ -62,6 +59,15 @@ pub trait RangeGet: Send + Sync {
     /// Current size and identity, if they can be determined without reading the object.
     fn probe(&self) -> BoxFuture<'_, Result<Option<LinkIdentity>>> {
         Box::pin(async { Ok(None) })
+    }
+}
+
+/// Passes the parts of a range that arrived as a whole.
+fn pass(bytes: &Bytes, ends: &[u64], each: Each<'_>) {
+    let mut start = 0;
+    for end in ends.iter().map(|end| usize::try_from(*end).unwrap_or(usize::MAX).min(bytes.len())) {
+        each(bytes.slice(start..end));
+        start = end;
     }
 }
 
@@ -88,20 +94,22 @@ impl RangeGet for RemoteObject {
         Box::pin(async move {
             let length = ends.last().copied().unwrap_or(0);
             let end = offset.checked_add(length).ok_or_else(|| self.short(offset, length, 0))?;
-            if ends.len() == 1 && pieces_of(length) > 1 {
-                each(
-                    self.get_in_pieces(offset, length)
-                        .await
-                        .map_err(|error| Broken { is_off: error.kind == ErrorKind::Network, error })?,
-                );
-                return Ok(());
+            let is_long = ends.len() == 1 && pieces_of(length) > 1;
+            if is_long || cap(&self.name).is_some_and(|cap| cap < length) {
+                return self.get_parts_in_pieces(offset, ends, each).await;
             }
             let options = GetOptions {
                 range: Some(GetRange::Bounded(offset..end)),
                 if_match: self.identity.as_ref().and_then(|i| i.etag.clone()),
                 ..Default::default()
             };
-            let result = self.answer(options).await.map_err(|e| self.error(e))?;
+            let result = match self.answer(options).await {
+                Ok(result) => result,
+                Err(error) if learn(&self.name, &(offset..end), &error) => {
+                    return self.get_parts_in_pieces(offset, ends, each).await;
+                }
+                Err(error) => return Err(self.error(error).into()),
+            };
             if let Some(identity) = &self.identity
                 && let Some(how) = difference(identity, &result.meta)
             {
@@ -135,7 +143,10 @@ impl RangeGet for RemoteObject {
     }
 
     fn requests(&self, length: u64) -> u64 {
-        pieces_of(length)
+        match cap(&self.name) {
+            Some(cap) if cap < length => length.div_ceil(cap.min(PIECE)),
+            _ => pieces_of(length),
+        }
     }
 
     fn name(&self) -> &str {
@@ -161,7 +172,7 @@ const PIECE: u64 = 8 << 20;
 /// Parts of one chunk that are requested at once.
 const PIECES_AT_ONCE: usize = 4;
 
-/// Number of requests for a single chunk of this length. Up to twice [`PIECE`] the second would be short.
+/// Number of requests for a single chunk of this length, by a server without a shorter limit. Up to twice [`PIECE`] the second would be short.
 fn pieces_of(length: u64) -> u64 {
     if length <= 2 * PIECE { 1 } else { length.div_ceil(PIECE) }
 }
@@ -188,13 +199,21 @@ impl RemoteObject {
         answered
     }
 
+    async fn get_parts_in_pieces(&self, offset: u64, ends: &[u64], each: Each<'_>) -> Parts {
+        let got = self.get_in_pieces(offset, ends.last().copied().unwrap_or(0)).await;
+        let bytes = got.map_err(|error| Broken { is_off: error.kind == ErrorKind::Network, error })?;
+        pass(&bytes, ends, each);
+        Ok(())
+    }
+
     async fn get_in_pieces(&self, offset: u64, length: u64) -> Result<Bytes> {
+        let piece = cap(&self.name).unwrap_or(PIECE).min(PIECE);
         let too_large = || Error::new(ErrorKind::Memory, format!("no memory for a chunk of {length} bytes"));
         let mut all = Vec::new();
         all.try_reserve_exact(usize::try_from(length).map_err(|_| too_large())?).map_err(|_| too_large())?;
-        let requests = (0..length.div_ceil(PIECE)).map(|number| {
-            let start = number * PIECE;
-            self.get(offset + start, PIECE.min(length - start))
+        let requests = (0..length.div_ceil(piece)).map(|number| {
+            let start = number * piece;
+            self.get(offset + start, piece.min(length - start))
         });
         let mut pieces = futures::stream::iter(requests).buffered(PIECES_AT_ONCE);
         while let Some(piece) = pieces.next().await {

@@ -67,3 +67,12 @@ def open_bytes(source: str) -> ByteSource:
 
         return HttpBytes(source)
     return LocalBytes(source)
+
+
+def whole(source: str) -> bytes:
+    """Return all bytes of a path, an http(s) URL or an object."""
+    data = open_bytes(source)
+    try:
+        return data.read_at(0, data.identity.size)
+    finally:
+        data.close()

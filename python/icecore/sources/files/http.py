@@ -19,6 +19,8 @@ _BLOCKS = 512
 _AHEAD = 32
 #: the rest of a file up to this size is fetched with one request
 _WHOLE = 4 << 20
+#: fewer bytes at a time are a fault, not a limit
+_LEAST = 64 << 10
 _TRIES = 3
 _REDIRECTS = 5
 _TIMEOUT = 30
@@ -126,6 +128,9 @@ class HttpBytes:
                 failure = f"{type(error).__name__}: {str(error).strip()}"
                 continue
             if response.status == 206:
+                if _is_beginning(response.headers, offset, length, len(body)):
+                    headers, more = self._get(offset + len(body), length - len(body))
+                    return headers, body + more
                 failure = _wrong_part(response.headers, offset, length, len(body))
                 if not failure:
                     return response.headers, body
@@ -195,6 +200,13 @@ def _wrong_part(headers: Any, offset: int, length: int, got: int) -> str:
     total = given.rpartition("/")[2]
     wanted = min(length, int(total) - offset) if total.isdecimal() else length
     return "" if got == wanted else f"it sent {got} of {wanted} bytes"
+
+
+def _is_beginning(headers: Any, offset: int, length: int, got: int) -> bool:
+    """Whether a server sent less than the range, and says so: some have a limit."""
+    place, _, total = str(headers.get("Content-Range", "")).rpartition("/")
+    is_short = total.isdigit() and got < min(length, int(total) - offset)
+    return is_short and got >= _LEAST and place == f"bytes {offset}-{offset + got - 1}"
 
 
 def _total(headers: Any, url: str) -> int:

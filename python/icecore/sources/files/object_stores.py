@@ -105,6 +105,16 @@ def matching(pattern: str) -> list[str]:
     return [f"{base}/{quote(name)}" for name in keys]
 
 
+def names_in(folder: str) -> list[str]:
+    """Names of the objects directly under the prefix ``s3://bucket/folder``, without it."""
+    from icecore import _icecore
+
+    url = encoded(folder.rstrip("/"))
+    prefix = f"{key_of(url)}/"
+    found = _icecore.remote_list(url, options_of(url), False)
+    return [name.removeprefix(prefix) for name, _ in found]
+
+
 class ObjectBytes:
     """Bytes of one object, in blocks of 256 KiB that are cached; consecutive reads fetch more at a time, up
     to 4 MiB. Raises ``source-changed`` if the object changes meanwhile.

@@ -13,7 +13,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.files.archives import FAULTS, content
-from icecore.sources.files.byte_source import open_bytes
+from icecore.sources.files.byte_source import whole
 from icecore.sources.files.identity import is_remote
 from icecore.sources.files.zip_directory import ZARR
 from icecore.sources.kerchunk.reference_columns import WHOLE, Columns, plain, wrong
@@ -119,7 +119,12 @@ def _is_beyond(name: str, grid: tuple[int, ...]) -> bool:
 
 def main_file(source: str) -> str:
     """Return the file that identifies a version of a reference file or directory."""
-    return os.path.join(source, ".zmetadata") if os.path.isdir(source) else source
+    return os.path.join(source, ".zmetadata") if is_folder(source) else source
+
+
+def is_folder(source: str) -> bool:
+    """Whether a source is a directory of Parquet references; a remote one has "/" at its end."""
+    return source.endswith("/") if is_remote(source) else os.path.isdir(source)
 
 
 def read(source: str) -> Refs:
@@ -129,7 +134,7 @@ def read(source: str) -> Refs:
         Error: ``corrupt`` if it is invalid, ``unsupported`` for formulas.
     """
     document = _document(main_file(source))
-    if os.path.isdir(source):
+    if is_folder(source):
         import pyarrow  # noqa: F401  to say so before anything else where it is missing
 
         record = document.get("record_size")
@@ -166,17 +171,9 @@ def _of(source: str, entries: Any, templates: dict[str, Any] | None = None, reco
     return result
 
 
-def _fetched(url: str) -> bytes:
-    data = open_bytes(url)
-    try:
-        return data.read_at(0, data.identity.size)
-    finally:
-        data.close()
-
-
 def _document(source: str) -> dict[str, Any]:
     try:
-        document = json.loads(_fetched(source) if is_remote(source) else content(source))
+        document = json.loads(whole(source) if is_remote(source) else content(source))
     except (RecursionError, *FAULTS) as error:
         raise wrong(source, f"no JSON: {error}") from error
     if not isinstance(document, dict):

@@ -20,7 +20,7 @@ class Targets:
     """The files that a reference file names; each is looked up once."""
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self._source = source.rstrip("/")
         self._known: dict[str, tuple[str, Identity] | errors.Error] = {}
 
     def find(self, name: str, addresses: Iterable[str]) -> list[tuple[str, Identity]]:
