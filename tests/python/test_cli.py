@@ -109,6 +109,13 @@ def test_info(run: Any, repo: str) -> None:
     assert facts["attributes"]["units"] == "K"
     assert facts["references"]["missing"] == 0
     facts = json.loads(run("info", repo, "--json")[1])
+    manifests = facts["manifests"]
+    stored = [path.stat().st_size for path in (Path(repo) / "manifests").iterdir()]
+    assert 0 < manifests["bytes"] <= sum(stored)
+    assert manifests["references"] == sum(
+        array.storage.references for array in icecore.open(repo).arrays.values()
+    )
+    assert "chunk reference" in run("info", repo)[1]
     assert facts["arrays_below"] == 7
     for path in ("/names", "/flag", "/z", "/day", "/g"):
         assert run("info", repo, path)[0] == 0

@@ -1,6 +1,7 @@
 //! Groups and arrays, and their metadata documents.
 
 use bytes::Bytes;
+use icechunk::format::manifest::ManifestExtents;
 use icechunk::format::snapshot::{NodeData, NodeSnapshot};
 use icechunk::format::{ManifestId, NodeId, Path};
 use icecore_grid::{Error, ErrorKind, Result};
@@ -29,6 +30,54 @@ pub(crate) struct ArrayEntry {
     /// Chunks along each axis.
     pub counts: Vec<u32>,
     pub manifests: Vec<ManifestId>,
+    /// The chunks whose references each manifest may have.
+    pub extents: Vec<ManifestExtents>,
+}
+
+/// Arrays of at most this many manifests are loaded as a whole: 131,072 references each if they are of one axis.
+const WHOLE: usize = 2;
+/// More chunks than this are not looked for in the manifests one by one.
+const LOOKED_FOR: usize = 1 << 16;
+
+impl ArrayEntry {
+    /// Whether it has so many references that some reads should load a part of them.
+    pub fn is_divided(&self) -> bool {
+        self.manifests.len() > WHOLE
+    }
+
+    /// The array with only those manifests that may hold references of these chunks (flat numbers); None if that is
+    /// the whole array, or if it is small.
+    pub fn part(&self, flats: &[u64]) -> Option<Self> {
+        if !self.is_divided() || flats.len() > LOOKED_FOR {
+            return None;
+        }
+        let mut chosen = vec![false; self.manifests.len()];
+        let mut last = None;
+        for flat in flats.iter().filter(|flat| last.replace(**flat) != Some(**flat)) {
+            let coords = self.coords(*flat)?;
+            for (is_chosen, extents) in chosen.iter_mut().zip(&self.extents) {
+                *is_chosen = *is_chosen || extents.contains(&coords);
+            }
+        }
+        if chosen.iter().all(|is_chosen| *is_chosen) {
+            return None;
+        }
+        let (manifests, extents) = (self.manifests.iter().zip(&self.extents).zip(chosen))
+            .filter_map(|(manifest, is_chosen)| is_chosen.then(|| (manifest.0.clone(), manifest.1.clone())))
+            .unzip();
+        Some(Self { id: self.id.clone(), counts: self.counts.clone(), manifests, extents })
+    }
+
+    /// The indexes of a chunk along each axis; None outside the grid.
+    fn coords(&self, flat: u64) -> Option<Vec<u32>> {
+        let mut rest = flat;
+        let mut coords = vec![0; self.counts.len()];
+        for (at, count) in coords.iter_mut().zip(&self.counts).rev() {
+            *at = u32::try_from(rest.checked_rem(u64::from(*count))?).ok()?;
+            rest /= u64::from(*count);
+        }
+        (rest == 0).then_some(coords)
+    }
 }
 
 impl From<NodeSnapshot> for Node {
@@ -37,8 +86,8 @@ impl From<NodeSnapshot> for Node {
             NodeData::Group => None,
             NodeData::Array { shape, manifests, .. } => {
                 let counts = shape::counts(node.path.as_str(), &node.user_data, &shape);
-                let manifests = manifests.into_iter().map(|m| m.object_id).collect();
-                Some(ArrayEntry { id: node.id, counts, manifests })
+                let (manifests, extents) = manifests.into_iter().map(|m| (m.object_id, m.extents)).unzip();
+                Some(ArrayEntry { id: node.id, counts, manifests, extents })
             }
         };
         Self { path: node.path.to_string(), is_array: array.is_some(), zarr_json: node.user_data, array }
@@ -130,5 +179,43 @@ mod tests {
         );
         assert_eq!(attributes(&changed)["b"], 2);
         assert_eq!(with_attributes("/a", b"oops", Map::new()).unwrap_err().kind, ErrorKind::Corrupt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(extents: &[([u32; 2], [u32; 2])]) -> ArrayEntry {
+        ArrayEntry {
+            id: NodeId::random(),
+            counts: vec![30, 10],
+            manifests: extents.iter().map(|_| ManifestId::random()).collect(),
+            extents: extents.iter().map(|(from, to)| ManifestExtents::new(from, to)).collect(),
+        }
+    }
+
+    #[test]
+    fn only_manifests_that_may_hold_the_chunks() {
+        let entry = entry(&[([0, 0], [10, 10]), ([10, 0], [20, 10]), ([20, 0], [30, 10])]);
+        let part = |flats: &[u64]| entry.part(flats).map(|part| part.manifests);
+        let of = |numbers: &[usize]| Some(numbers.iter().map(|i| entry.manifests[*i].clone()).collect::<Vec<_>>());
+        assert_eq!(part(&[0, 99]), of(&[0]));
+        assert_eq!(part(&[100]), of(&[1]));
+        assert_eq!(part(&[299, 0]), of(&[0, 2]));
+        assert_eq!(part(&[0, 100, 200]), None);
+        assert_eq!(part(&[]), of(&[]));
+        assert_eq!(part(&[300]), None);
+    }
+
+    #[test]
+    fn manifests_that_overlap_are_all_kept() {
+        let entry = entry(&[([0, 0], [10, 10]), ([5, 0], [20, 10]), ([20, 0], [30, 10])]);
+        assert_eq!(entry.part(&[70]).unwrap().manifests, entry.manifests[..2]);
+    }
+
+    #[test]
+    fn small_arrays_are_loaded_as_a_whole() {
+        assert!(entry(&[([0, 0], [10, 10]), ([10, 0], [30, 10])]).part(&[0]).is_none());
     }
 }

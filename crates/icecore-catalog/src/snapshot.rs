@@ -13,7 +13,7 @@ use tokio::sync::RwLock;
 use crate::handle::Handle;
 use crate::identity::{self, LinkIdentity};
 use crate::load::Version;
-use crate::node::{HIDDEN_GROUP, Node};
+use crate::node::{ArrayEntry, HIDDEN_GROUP, Node};
 use crate::process::Mine;
 use crate::repo_state::RepoState;
 use crate::runtime::{guard, run};
@@ -43,6 +43,14 @@ struct Inner {
 enum Origin {
     Committed { handle: Arc<Handle>, snapshot: Arc<icechunk::format::snapshot::Snapshot>, seal: Arc<Seal> },
     Live(Mine<(Arc<RepoState>, Arc<RwLock<Session>>)>),
+}
+
+fn version(shared: &RepoState, snapshot: &Arc<icechunk::format::snapshot::Snapshot>, seal: &Arc<Seal>) -> Version {
+    let folder = match &shared.root {
+        Root::Local(path) => Some(path.clone()),
+        _ => None,
+    };
+    Version { repository: shared.repository(), snapshot: Arc::clone(snapshot), seal: Arc::clone(seal), folder }
 }
 
 impl Snapshot {
@@ -156,6 +164,37 @@ impl Snapshot {
             .try_collect())
     }
 
+    /// Whether [`Snapshot::table_with`] may read less than the whole table of an array.
+    #[must_use]
+    pub fn is_divided(&self, path: &str) -> bool {
+        self.is_committed() && self.node(path).and_then(|node| node.array.as_ref()).is_some_and(ArrayEntry::is_divided)
+    }
+
+    /// The table of an array, with at least the references of the chunks `flats`, and whether it is whole. Of an array
+    /// of several manifests only those are read that may hold these references.
+    ///
+    /// # Errors
+    /// As for [`Snapshot::table`].
+    pub fn table_with(&self, path: &str, flats: &[u64]) -> Result<(Arc<ChunkTable>, bool)> {
+        let part = self.node(path).and_then(|node| node.array.as_ref()).and_then(|entry| entry.part(flats));
+        let (Origin::Committed { handle, snapshot, seal }, Some(part)) = (&self.0.origin, part) else {
+            return Ok((self.table(path)?, true));
+        };
+        let shared = handle.shared()?;
+        if let Some(table) = shared.cache.get(&self.0.id, path) {
+            return Ok((table, true));
+        }
+        let names = part.manifests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let key = format!("{path}\0{names}"); // no path has a zero byte
+        if let Some(table) = shared.cache.get(&self.0.id, &key) {
+            return Ok((table, false));
+        }
+        let version = version(shared, snapshot, seal);
+        let table = Arc::new(run(load::committed(version, path.to_owned(), part))?);
+        shared.cache.put(&self.0.id, &key, &table);
+        Ok((table, false))
+    }
+
     async fn load(&self, shared: &RepoState, path: &str) -> Result<Arc<ChunkTable>> {
         let inner = &*self.0;
         let node = self
@@ -164,21 +203,16 @@ impl Snapshot {
         let Some(entry) = &node.array else {
             return Err(Error::new(ErrorKind::Mismatch, format!("{}: {path} is a group, not an array", inner.url)));
         };
-        let repository = shared.repository();
         match &inner.origin {
             Origin::Live(live) => {
                 let (_, session) = live.of("an uncommitted version")?;
-                Ok(Arc::new(load::live(&repository, &*session.read().await, path).await?))
+                Ok(Arc::new(load::live(&shared.repository(), &*session.read().await, path).await?))
             }
             Origin::Committed { snapshot, seal, .. } => {
                 if let Some(table) = shared.cache.get(&inner.id, path) {
                     return Ok(table);
                 }
-                let folder = match &shared.root {
-                    Root::Local(path) => Some(path.clone()),
-                    _ => None,
-                };
-                let version = Version { repository, snapshot: Arc::clone(snapshot), seal: Arc::clone(seal), folder };
+                let version = version(shared, snapshot, seal);
                 let table =
                     match inner.shared.get_or_init(|| Box::new(shared_manifests::shared(&inner.nodes))).get(path) {
                         Some(id) => load::from_shared(version, path, entry, (&shared.manifests, id)).await?,

@@ -84,6 +84,20 @@ impl ArrayView {
         Ok(self.table.get_or_init(|| Box::new(table)))
     }
 
+    /// A table with the locations of at least these chunks; the whole one if it was loaded before, or is small.
+    pub(crate) fn table_with(&self, flats: &[u64]) -> Result<Arc<ChunkTable>> {
+        if let Some(table) = self.table.get() {
+            return Ok(Arc::clone(table));
+        }
+        let (table, is_whole) = self.snapshot.table_with(&self.path, flats)?;
+        Ok(if is_whole { Arc::clone(self.table.get_or_init(|| Box::new(table))) } else { table })
+    }
+
+    /// Whether reading a part of the array may need a part of its table only.
+    pub(crate) fn is_divided(&self) -> bool {
+        self.table.get().is_none() && self.snapshot.is_divided(&self.path)
+    }
+
     /// Loads the tables of several arrays concurrently: a remote repository needs one round trip.
     pub(crate) fn load_tables(views: &[&Self]) -> Result<()> {
         let mut missing: Vec<&&Self> = views.iter().filter(|v| v.table.get().is_none()).collect();

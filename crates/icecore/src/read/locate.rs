@@ -58,14 +58,13 @@ impl Located {
 
 /// Finds every chunk of every query.
 pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Located> {
-    let views: Vec<&ArrayView> = queries.iter().map(|q| q.array).collect();
-    ArrayView::load_tables(&views)?;
     let cuts = queries.iter().map(|q| Cuts::new(q.selection, q.array.grid())).collect::<Result<Vec<_>>>()?;
+    let tables = load_tables(queries, &cuts)?;
     let depths = queries.iter().map(|q| options.precision.of(q.array)).collect::<Result<Vec<_>>>()?;
     let keep = options.cache && partial_bytes(queries, &cuts) <= (super::cache_info().cap / 2) as u64;
     let bound = depths.iter().map(|d| d.bound).fold(0.0, f64::max);
     let (pieces, spans) = (Vec::new(), Vec::new());
-    let mut locator = Locator { options, sources: Sources::default(), pieces, spans, depths, keep };
+    let mut locator = Locator { options, tables: &tables, sources: Sources::default(), pieces, spans, depths, keep };
     let mut report = Report { rtol_bound: bound, ..Report::default() };
     report += locator.indexes_together(queries, &cuts)?;
     for (number, (query, cuts)) in queries.iter().zip(&cuts).enumerate() {
@@ -79,6 +78,29 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
     let merges = sources.list.iter().map(|s| stores().cost(s).merge()).collect();
     let guessed = HashMap::new();
     Ok(Located { cuts, pieces, spans, sources: sources.list, merges, depths, guessed, keep, report })
+}
+
+/// A table for each query, with at least the references that its cuts need.
+fn load_tables(queries: &[Query<'_>], cuts: &[Cuts]) -> Result<Vec<Arc<ChunkTable>>> {
+    let whole: Vec<&ArrayView> = queries.iter().map(|q| q.array).filter(|view| !view.is_divided()).collect();
+    ArrayView::load_tables(&whole)?;
+    let table = |(query, cuts): (&Query<'_>, &Cuts)| {
+        let view = query.array;
+        if !view.is_divided() {
+            return view.table().cloned();
+        }
+        stores().prepare(view.repo());
+        let nest = view.meta().shard.as_ref().map(|_| Nest::of(view)).transpose()?;
+        let flat = |cut| nest.as_ref().map_or(cuts.chunk_flat(cut), |nest| nest.find(cuts.chunk_flat(cut)).0);
+        let mut flats = Vec::new();
+        for flat in (0..cuts.len()).map(flat) {
+            if flats.last() != Some(&flat) {
+                flats.push(flat);
+            }
+        }
+        view.table_with(&flats)
+    };
+    queries.iter().zip(cuts).map(table).collect()
 }
 
 fn too_many() -> Error {
@@ -101,6 +123,8 @@ fn largest_chunk(view: &ArrayView) -> u64 {
 
 struct Locator<'a> {
     options: &'a ReadOptions,
+    /// By query.
+    tables: &'a [Arc<ChunkTable>],
     sources: Sources<'a>,
     pieces: Vec<Piece>,
     spans: Vec<Span>,
@@ -111,7 +135,7 @@ struct Locator<'a> {
 impl<'a> Locator<'a> {
     /// An array whose references are chunks.
     fn chunks(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts) -> Result<()> {
-        let table = view.table()?;
+        let table = self.table(query)?;
         self.reserve(cuts.len())?;
         for cut in 0..cuts.len() {
             let place = table.get(cuts.chunk_flat(cut));
@@ -123,8 +147,8 @@ impl<'a> Locator<'a> {
     /// An array whose references are shards: the shard indexes locate the chunks.
     fn shards(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts) -> Result<Report> {
         let nest = Nest::of(view)?;
-        let (indexes, report) = self.indexes(view, &nest, cuts)?;
-        let table = view.table()?;
+        let table = self.table(query)?;
+        let (indexes, report) = self.indexes(view, table, &nest, cuts)?;
         self.reserve(cuts.len())?;
         let mut last: Option<(u64, &Arc<ShardIndex>, Place)> = None;
         for cut in 0..cuts.len() {
@@ -150,6 +174,10 @@ impl<'a> Locator<'a> {
         self.spans.try_reserve(more).map_err(fail)
     }
 
+    fn table(&self, query: u32) -> Result<&'a Arc<ChunkTable>> {
+        self.tables.get(query as usize).ok_or_else(|| Error::new(ErrorKind::Internal, "a query has no table"))
+    }
+
     fn piece(&mut self, query: u32, view: &'a ArrayView, cuts: &Cuts, cut: usize, place: Place) -> Result<()> {
         let tag = self.pieces.len() as u32; // `reserve` has checked that it fits
         let state = match place {
@@ -159,16 +187,17 @@ impl<'a> Locator<'a> {
                 let planes = self.depths.get(query as usize).map_or(usize::MAX, |depth| depth.planes);
                 let key = chunk_key(view.number(), planes, cuts.chunk_flat(cut));
                 let cached = if self.keep { chunks().get(key) } else { None };
+                let table = self.table(query)?;
                 match cached {
                     Some(chunk) => {
                         // Rejects a changed linked file even if its old content is cached.
-                        if is_link(view.table()?, object) {
-                            self.sources.number(view, view.table()?, object, self.options)?;
+                        if is_link(table, object) {
+                            self.sources.number(view, table, object, self.options)?;
                         }
                         State::Cached(chunk)
                     }
                     None => {
-                        let object = self.sources.number(view, view.table()?, object, self.options)?;
+                        let object = self.sources.number(view, table, object, self.options)?;
                         self.spans.push(Span { object, offset, length, tag });
                         State::Stored
                     }
@@ -182,14 +211,18 @@ impl<'a> Locator<'a> {
     /// Puts the shard indexes of several arrays into the cache with one coalesced read: a read for each array would
     /// take the store's latency times the number of arrays.
     fn indexes_together(&mut self, queries: &[Query<'a>], cuts: &[Cuts]) -> Result<Report> {
-        let sharded = || queries.iter().zip(cuts).filter(|(query, _)| query.array.meta().shard.is_some());
+        let sharded = || {
+            let all = queries.iter().zip(cuts).zip(self.tables);
+            all.filter(|((query, _), _)| query.array.meta().shard.is_some())
+        };
         if sharded().count() < 2 {
             return Ok(Report::default());
         }
         let (mut nests, mut wanted, mut spans) = (Vec::new(), Vec::new(), Vec::new());
-        for (query, cuts) in sharded() {
+        let all: Vec<_> = sharded().collect();
+        for ((query, cuts), table) in all {
             let (view, nest) = (query.array, Nest::of(query.array)?);
-            let (table, mut seen) = (view.table()?, HashSet::new());
+            let mut seen = HashSet::new();
             for cut in 0..cuts.len() {
                 let (shard, _) = nest.find(cuts.chunk_flat(cut));
                 if !seen.insert(shard) || indexes().get((view.number(), shard)).is_some() {
@@ -212,10 +245,10 @@ impl<'a> Locator<'a> {
     fn indexes(
         &mut self,
         view: &'a ArrayView,
+        table: &'a Arc<ChunkTable>,
         nest: &Nest,
         cuts: &Cuts,
     ) -> Result<(HashMap<u64, Arc<ShardIndex>>, Report)> {
-        let table = view.table()?;
         let mut found = HashMap::new();
         let mut wanted = Vec::new();
         let mut spans = Vec::new();
