@@ -98,10 +98,16 @@ class _Image:
     def whole(self) -> bytes:
         """Return all bytes."""
         blocks = zip(self._starts.tolist(), self._stored, strict=True)
-        return b"".join(self._decompressed(start, stored) for start, stored in blocks)
+        joined = b"".join(self._decompressed(start, stored) for start, stored in blocks)
+        return joined[: self._file.size]  # the last block may be a hole
 
     def _decompressed(self, start: int, stored: int) -> bytes:
-        """Decompress a block; the package would keep the last 256 of them."""
+        """Decompress a block; the package would keep the last 256 of them.
+
+        A block of zeros is a hole, which takes no bytes.
+        """
+        if not stored:
+            return bytes(self._block)
         read = type(self._image)._read_data_block.__wrapped__
         return bytes(read(self._image, start, stored))
 
