@@ -98,6 +98,14 @@ def test_points_and_the_whole(plain: Path, sharded: Path) -> None:
     np.testing.assert_array_equal(both.vindex[2 * points + 1], wanted[points] + 1)
 
 
+def outcome(array: icecore.Array, selection: Any) -> Any:
+    """The values of a selection, or the kind of the error."""
+    try:
+        return array[selection]
+    except Error as error:
+        return error.kind
+
+
 def test_only_the_manifests_of_the_part_are_read(plain: Path, tmp_path: Path) -> None:
     """One manifest is left as it is and the others are damaged: exactly one of them serves element 5."""
     names = sorted(path.name for path in (plain / "manifests").iterdir())
@@ -113,15 +121,10 @@ def test_only_the_manifests_of_the_part_are_read(plain: Path, tmp_path: Path) ->
                 content[len(content) // 2] ^= 0xFF
                 path.write_bytes(content)
         array = icecore.open(place)["/x"]
-        try:
-            value = array[5]
-        except Error as error:
-            assert error.kind == "corrupt"
+        if outcome(array, 5) == "corrupt":
             continue
         served += 1
-        assert value == 5
+        assert outcome(array, 5) == 5
         for selection in (np.s_[COUNT - 1], np.s_[:], np.s_[STRETCH - 1 : STRETCH + 1]):
-            with pytest.raises(Error) as caught:
-                array[selection]
-            assert caught.value.kind == "corrupt"
+            assert outcome(array, selection) == "corrupt"
     assert served == 1

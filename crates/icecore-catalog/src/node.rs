@@ -62,8 +62,13 @@ impl ArrayEntry {
         if chosen.iter().all(|is_chosen| *is_chosen) {
             return None;
         }
-        let (manifests, extents) = (self.manifests.iter().zip(&self.extents).zip(chosen))
-            .filter_map(|(manifest, is_chosen)| is_chosen.then(|| (manifest.0.clone(), manifest.1.clone())))
+        let (manifests, extents) = self
+            .manifests
+            .iter()
+            .zip(&self.extents)
+            .zip(chosen)
+            .filter(|(_, is_chosen)| *is_chosen)
+            .map(|((id, extents), _)| (id.clone(), extents.clone()))
             .unzip();
         Some(Self { id: self.id.clone(), counts: self.counts.clone(), manifests, extents })
     }
@@ -180,11 +185,6 @@ mod tests {
         assert_eq!(attributes(&changed)["b"], 2);
         assert_eq!(with_attributes("/a", b"oops", Map::new()).unwrap_err().kind, ErrorKind::Corrupt);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     fn entry(extents: &[([u32; 2], [u32; 2])]) -> ArrayEntry {
         ArrayEntry {

@@ -33,7 +33,8 @@ pub(super) fn learn(name: &str, wanted: &Range<u64>, error: &object_store::Error
 
 /// The number of bytes sent, if they are the beginning of the range and not too few.
 fn sent(message: &str, wanted: &Range<u64>) -> Option<u64> {
-    let (_, told) = message.split_once(&format!("Requested {}..{}, got {}..", wanted.start, wanted.end, wanted.start))?;
+    let (_, told) =
+        message.split_once(&format!("Requested {}..{}, got {}..", wanted.start, wanted.end, wanted.start))?;
     let digits = told.find(|c: char| !c.is_ascii_digit()).unwrap_or(told.len());
     let end: u64 = told.get(..digits)?.parse().ok()?;
     let sent = end.checked_sub(wanted.start)?;

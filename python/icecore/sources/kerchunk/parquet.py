@@ -83,7 +83,9 @@ def _files(folder: str, count: int) -> Iterator[tuple[int, str | BinaryIO]]:
     else:
         parts = [*range(count)]
     with ThreadPoolExecutor(_CONCURRENT) as pool:
-        for part, data in zip(parts, pool.map(_content, (_file(folder, part) for part in parts)), strict=True):
+        for part, data in zip(
+            parts, pool.map(_content, (_file(folder, part) for part in parts)), strict=True
+        ):
             if data is not None:
                 yield part, BytesIO(data)
 

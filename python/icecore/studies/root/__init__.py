@@ -48,7 +48,9 @@ def run(folder: Path, source: str | None, say: Callable[[str], None], quick: boo
                 outcome.tables += found.tables
                 outcome.figures += found.figures
                 outcome.notes += found.notes
-                outcome.write(folder)  # a part takes minutes: what it found outlives the failure of a later one
+                outcome.write(
+                    folder
+                )  # a part takes minutes: what it found outlives the failure of a later one
     finally:
         os.environ.pop("ICECORE_CACHE") if before is None else os.environ.update(ICECORE_CACHE=before)
     if absent := missing(squashfs.absent()):
