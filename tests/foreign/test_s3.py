@@ -234,7 +234,7 @@ def test_links_to_files_are_noted(open_server: dict[str, str], tmp_path: Path) -
     assert not packed.notes
 
 
-def test_files_on_s3_are_no_sources(repo_path: str) -> None:
+def test_files_on_s3_need_keys(repo_path: str) -> None:
     with pytest.raises(Error, match="s3://") as caught:
         icecore.link("s3://files/d/x.h5", into=repo_path)
-    assert caught.value.kind == "unsupported"
+    assert caught.value.kind == "permission"

@@ -15,7 +15,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from test_versitygw import server  # noqa: F401
+from test_versitygw import files, log, server  # noqa: F401
 
 pytestmark = pytest.mark.integration
 distributed = pytest.importorskip("distributed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
+from glob import has_magic
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,21 @@ def is_repository(name: str) -> bool:
     place, _ = address.split_ref(place)
     if address.is_url(place) and not place.startswith("file://"):
         if path is None and object_stores.is_object(place) and _FILE.search(place):
-            return place.endswith(".icecore")
+            return place.endswith(".icecore") or (has_magic(place) and _is_folder(place))
         return (
             path is not None
             or not place.startswith(("http://", "https://"))
             or place.rstrip("/").endswith(".icecore")
         )
     return address.holds_repository(address.local(place.removeprefix("file://")))
+
+
+def _is_folder(place: str) -> bool:
+    """Whether a bucket has objects below a name that also reads as a pattern."""
+    try:
+        return bool(object_stores.names_in(place))
+    except errors.Error:
+        return False
 
 
 def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool) -> tuple[ArrayMap, str]:
