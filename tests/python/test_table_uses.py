@@ -440,7 +440,8 @@ def test_a_table_far_away_is_read_in_few_requests(
     assert (report["predicate"]["chunks"], report["data"]["chunks"]) == (1, 2)
     # indexes of shards and chunks, of three columns; the summary is known already
     assert stats["requests"] <= 6
-    assert stats["bytes"] < sum(values.nbytes for values in data.values()) / 3  # gaps are read with them
+    # Gaps up to 1 MiB are read with them if the latency that was learned says so, but not all columns.
+    assert stats["bytes"] < sum(values.nbytes for values in data.values())
 
 
 def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ impl Snapshot {
         self.tables(&[path])?.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "no table was loaded"))
     }
 
-    /// The number of chunk references of this version, and the bytes of the manifests that hold them.
+    /// The number of chunk references in this version's manifests, and the bytes of the manifests.
     ///
     /// # Errors
     /// Mismatch for an uncommitted version, whose manifests are not written yet.

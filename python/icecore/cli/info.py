@@ -106,7 +106,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _manifests(group: Group) -> dict[str, Any]:
-    """Return the number of chunk references of this version, and the bytes that they take."""
+    """Return the number of chunk references in this version's manifests, and their bytes."""
     count, nbytes = group.repo._native.references()
     each = round(nbytes / count, 2) if count else None
     return {"references": count, "bytes": nbytes, "bytes_per_reference": each}
