@@ -246,7 +246,7 @@ def test_chunks_in_the_reference_file(made):
 
 
 def in_parquet(folder, refs, record, address=None):
-    """Write a folder of Parquet references; return what must be read of ``sub/t`` in place of its values."""
+    """Write a folder of Parquet references to local files, or to ``address``; return its path."""
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     root = folder / "refs.parq"

@@ -24,7 +24,7 @@ from typing import Any
 from icecore import errors
 from icecore.repository import address
 from icecore.sources.files import tree_address as trees
-from icecore.sources.files.byte_source import ByteSource, open_bytes
+from icecore.sources.files.byte_source import ByteSource, open_bytes, whole
 from icecore.sources.files.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.files.open_files import keep_open
 from icecore.sources.files.signatures import GWF, HDF4, HDF5, NETCDF3, NPY, ROOT
@@ -262,8 +262,6 @@ def folder_format(path: str) -> Format | None:
 
 def is_remote_folder(address: str) -> bool:
     """Whether a bucket's prefix or a web server's folder (with "/" at its end) has references in Parquet."""
-    from icecore.sources.files.byte_source import whole
-
     try:
         return _is_parquet(whole(f"{address}.zmetadata"))
     except errors.Error:

@@ -172,7 +172,8 @@ const PIECE: u64 = 8 << 20;
 /// Parts of one chunk that are requested at once.
 const PIECES_AT_ONCE: usize = 4;
 
-/// Number of requests for a single chunk of this length, by a server without a shorter limit. Up to twice [`PIECE`] the second would be short.
+/// Number of requests for a single chunk of this length, if the server has no shorter limit. Up to twice [`PIECE`] the
+/// second would be short.
 fn pieces_of(length: u64) -> u64 {
     if length <= 2 * PIECE { 1 } else { length.div_ceil(PIECE) }
 }
