@@ -159,7 +159,7 @@ def test_long_double_vlen_and_references(tmp_path):
     entry = amap.arrays["/long"]
     assert entry.dtype == np.dtype("f8")
     assert "rounded" in entry.note
-    # a pack, which has no reasons why something isn't linked, tells of it too
+    # `pack` reports it too
     assert ("/long", "rounded") in [(n.path, n.kind) for n in amap.dropped]
     assert entry.read((slice(0, 2),)).tolist() == [1.5, 2.25]
     assert amap.arrays["/refs"].read((slice(0, 3),)).tolist() == ["/g", "/g/deep", ""]

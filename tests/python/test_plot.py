@@ -137,7 +137,7 @@ def test_what_nobody_wrote_is_missing(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_infinities_of_half_precision_are_not_missing(tmp_path: Path) -> None:
-    """netCDF's mark for what nobody wrote is too large for them."""
+    """NetCDF's default fill value is out of the range of float16."""
     with icecore.create(tmp_path / "h.icecore").writer() as w:
         w.array("/x", "f2", (3,))[...] = [1, np.inf, 3]
     x = icecore.open(tmp_path / "h.icecore")["/x"]

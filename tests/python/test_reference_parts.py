@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
+from latsrv import LatencyServer
 
 #: references along the first axis that a manifest holds
 STRETCH = 131_072
@@ -29,19 +31,22 @@ def metadata(chunk: int, codecs: list[Any]) -> str:
     return json.dumps(document | {"attributes": {}})
 
 
-def linked(folder: Path, name: str, chunk: int, pieces: list[bytes], codecs: list[Any]) -> Path:
-    """A repository with the array /x, whose chunk ``i`` is ``pieces[i % KINDS]``."""
+def linked(
+    folder: Path, name: str, chunk: int, pieces: list[bytes], codecs: list[Any], arrays: str = "x"
+) -> Path:
+    """A repository with these arrays, whose chunk ``i`` is ``pieces[i % KINDS]``."""
     file, place = folder / f"{name}.bin", folder / f"{name}.icecore"
     file.write_bytes(b"".join(pieces))
     status, length = file.stat(), len(pieces[0])
     with icecore.create(place).writer() as writer:
-        writer._native.add_array("/x", metadata(chunk, codecs))
         writer._native.allow_container(folder.as_uri() + "/")
         numbers = np.arange(COUNT, dtype="u8")
         known = ([file.as_uri()], [status.st_size], [status.st_mtime_ns], [None])
         lengths = np.full(COUNT, length, "u8")
         offsets = numbers % KINDS * length
-        writer._native.set_links("/x", *known, np.zeros(COUNT, "u4"), numbers, offsets, lengths)
+        for array in arrays:
+            writer._native.add_array(f"/{array}", metadata(chunk, codecs))
+            writer._native.set_links(f"/{array}", *known, np.zeros(COUNT, "u4"), numbers, offsets, lengths)
     return place
 
 
@@ -128,3 +133,21 @@ def test_only_the_manifests_of_the_part_are_read(plain: Path, tmp_path: Path) ->
         for selection in (np.s_[COUNT - 1], np.s_[:], np.s_[STRETCH - 1 : STRETCH + 1]):
             assert outcome(array, selection) == "corrupt"
     assert served == 1
+
+
+def test_parts_of_several_arrays_are_loaded_together(
+    tmp_path: Path, serve: Callable[..., LatencyServer]
+) -> None:
+    """The chunks are in a local file: all requests to the server are for manifests, one for each array."""
+    pieces = [bytes([kind]) for kind in range(KINDS)]
+    linked(tmp_path, "several", 1, pieces, [{"name": "bytes"}], arrays="abcd")
+    server = serve(tmp_path, delay_ms=100)
+    repo = icecore.open(f"{server.url}/several.icecore", allow_links=[tmp_path.as_uri() + "/"])
+    arrays = [f"/{name}" for name in "abcd"]
+    assert repo.arrays() == arrays
+    server.reset()
+    read = repo.read([(path, np.s_[5:6]) for path in arrays])
+    assert [list(values) for values in read] == [[5]] * 4
+    stats = server.stats()
+    assert stats["requests"] - stats["heads"] == 4
+    assert stats["peak"] == 4

@@ -2,7 +2,6 @@
 
 use std::error::Error as StdError;
 use std::fmt::Display;
-use std::io;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use icechunk::conflicts::Conflict;
@@ -15,6 +14,12 @@ use icechunk::session::{SessionError, SessionErrorKind};
 use icechunk::storage::{StorageError, StorageErrorKind};
 use icechunk::store::{StoreError, StoreErrorKind};
 use icecore_grid::{Error, ErrorKind};
+
+mod cause;
+
+use cause::object_store;
+pub use cause::{credentials_hint, is_gone, lacks_keys};
+pub(crate) use cause::{decoding, io, is_refused};
 
 const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
 const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
@@ -269,146 +274,6 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
     }
 }
 
-/// Whether a request failed because it found no credentials: stores then ask the metadata service of a cloud machine.
-#[must_use]
-pub fn lacks_keys(message: &str) -> bool {
-    ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
-}
-
-/// What to do if an object store refused the credentials for their age or the clock; None for another message.
-#[must_use]
-pub fn credentials_hint(message: &str) -> Option<&'static str> {
-    let has = |codes: &[&str]| codes.iter().any(|code| message.contains(code));
-    if has(&["RequestTimeTooSkewed"]) {
-        return Some("this machine's clock is wrong: correct it");
-    }
-    has(&["ExpiredToken", "TokenRefreshRequired", "InvalidToken"]).then_some(
-        "the credentials have expired: get new ones, or give a function that does: storage={\"credentials\": …}",
-    )
-}
-
-/// Whether an object store refused the credentials of a request.
-pub(crate) fn is_refused(error: &object_store::Error) -> bool {
-    use object_store::Error as E;
-    matches!(error, E::PermissionDenied { .. } | E::Unauthenticated { .. })
-        || credentials_hint(&causes(error)).is_some()
-}
-
-/// Whether a web server answered 410 Gone, which object_store does not treat like 404.
-#[must_use]
-pub fn is_gone(message: &str) -> bool {
-    message.contains("status code: 410 Gone")
-}
-
-/// The message of an object store or of the operating system; None if the error has neither as its cause.
-fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
-    if lacks_keys(&causes(error)) {
-        return Some(
-            Error::new(ErrorKind::Permission, "no credentials found, neither in the options nor in the environment")
-                .hint(KEYS),
-        );
-    }
-    if let Some(hint) = credentials_hint(&causes(error)) {
-        return Some(Error::new(ErrorKind::Permission, causes(error)).hint(hint));
-    }
-    let (mut cause, mut far) = (Some(error), None);
-    while let Some(error) = cause {
-        match error.downcast_ref::<object_store::Error>() {
-            Some(e @ object_store::Error::NotFound { .. }) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
-            Some(e) if is_gone(&causes(e)) => return Some(new(ErrorKind::Corrupt, e).hint(VERIFY)),
-            Some(e @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
-                return Some(new(ErrorKind::Permission, e).hint(KEYS));
-            }
-            Some(e @ (object_store::Error::Precondition { .. } | object_store::Error::AlreadyExists { .. })) => {
-                return Some(conflict(causes(e)));
-            }
-            Some(e @ object_store::Error::Generic { store: "LocalFileSystem", source })
-                if root_io(source.as_ref()).is_none() =>
-            {
-                return Some(corrupt(e)); // a byte range outside the file
-            }
-            Some(e @ object_store::Error::NotSupported { .. }) => {
-                return Some(new(ErrorKind::Network, e).hint(NO_RANGES));
-            }
-            Some(e) if far.is_none() => far = Some(e),
-            _ => {}
-        }
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            let local = error.raw_os_error().is_some() && !is_network(error);
-            return Some(if local { io(error) } else { new(ErrorKind::Network, error).hint(ONLINE) });
-        }
-        cause = error.source();
-    }
-    far.map(|e| new(ErrorKind::Network, e).hint(ONLINE)) // an invalid answer of a server
-}
-
-/// The operating system's error at the root of another error.
-fn root_io<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(found) = error.downcast_ref::<io::Error>() {
-            return Some(found);
-        }
-        cause = error.source();
-    }
-    None
-}
-
-fn is_network(error: &io::Error) -> bool {
-    use io::ErrorKind as K;
-    matches!(
-        error.kind(),
-        K::ConnectionRefused
-            | K::ConnectionReset
-            | K::ConnectionAborted
-            | K::NotConnected
-            | K::TimedOut
-            | K::HostUnreachable
-            | K::NetworkUnreachable
-    )
-}
-
-/// Whether the limit of open files is reached, of the process or of the system (EMFILE, ENFILE), on all Unix systems.
-const ENFILE: i32 = 23;
-const EMFILE: i32 = 24;
-
-/// An error of the operating system.
-pub(crate) fn io(error: &io::Error) -> Error {
-    let (kind, hint) = match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            (ErrorKind::Permission, "check the permissions of the repository's files")
-        }
-        io::ErrorKind::StorageFull => {
-            (ErrorKind::Io, "free some space: the repository is as it was at its last commit")
-        }
-        io::ErrorKind::QuotaExceeded => {
-            (ErrorKind::Io, "free some of your quota: the repository is as it was at its last commit")
-        }
-        io::ErrorKind::FileTooLarge => (
-            ErrorKind::Io,
-            "raise the limit on the size of files (`ulimit -f`), or write to another file system: the repository is as it was at its last commit",
-        ),
-        _ if is_network(error) => (ErrorKind::Network, ONLINE),
-        _ if matches!(error.raw_os_error(), Some(ENFILE | EMFILE)) => (
-            ErrorKind::Io,
-            "close some, or raise the limit (`ulimit -n`): the repository is as it was at its last commit",
-        ),
-        _ => (ErrorKind::Io, "check that the path exists and can be written"),
-    };
-    Error::new(kind, error.to_string()).hint(hint)
-}
-
-/// An I/O error during the decoding of a file: the system's own, a store's, or otherwise a damaged file.
-pub(crate) fn decoding(error: io::Error) -> Error {
-    if error.raw_os_error().is_some() {
-        return io(&error);
-    }
-    match error.get_ref().and_then(|inner| object_store(inner).or_else(|| inner.source().and_then(object_store))) {
-        Some(error) => error,
-        None => corrupt(&error),
-    }
-}
-
 /// A damaged file of the repository.
 fn corrupt(error: &dyn StdError) -> Error {
     new(ErrorKind::Corrupt, error).hint(VERIFY)
@@ -422,33 +287,6 @@ pub(crate) fn damaged(message: impl Into<String>) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_full_disk_is_an_io_error_and_a_missing_right_is_permission() {
-        assert_eq!(io(&io::Error::from(io::ErrorKind::StorageFull)).kind, ErrorKind::Io);
-        assert_eq!(io(&io::Error::from(io::ErrorKind::PermissionDenied)).kind, ErrorKind::Permission);
-        assert_eq!(io(&io::Error::from(io::ErrorKind::ConnectionRefused)).kind, ErrorKind::Network);
-        let hint = io(&io::Error::from_raw_os_error(EMFILE)).hint;
-        assert!(hint.contains("ulimit -n"), "{hint}");
-    }
-
-    #[test]
-    fn an_error_while_unpacking_is_corruption_unless_the_system_said_so() {
-        assert_eq!(decoding(io::Error::other("bad frame")).kind, ErrorKind::Corrupt);
-        assert_eq!(decoding(io::Error::from_raw_os_error(5)).kind, ErrorKind::Io);
-        let denied = object_store::Error::PermissionDenied { path: "x".into(), source: "no".into() };
-        assert_eq!(decoding(io::Error::other(denied)).kind, ErrorKind::Permission);
-        let answer = object_store::Error::Generic { store: "HTTP", source: "Requested 0..9, got 0..4".into() };
-        assert_eq!(decoding(io::Error::other(answer)).kind, ErrorKind::Network);
-    }
-
-    #[test]
-    fn keys_that_nobody_gave() {
-        let asked = "Error performing PUT http://169.254.169.254/latest/api/token in 1ms: no route to host";
-        let error = object_store::Error::Generic { store: "S3", source: asked.into() };
-        assert_eq!(object_store(&error).map(|e| e.kind), Some(ErrorKind::Permission));
-        assert!(!lacks_keys("connection to 169.254.169.1 refused"));
-    }
 
     #[test]
     fn conflicts_name_their_paths() {

@@ -149,38 +149,50 @@ impl Snapshot {
         })
     }
 
-    /// The tables of several arrays in the requested order, loaded concurrently.
+    /// The whole tables of several arrays in the requested order, loaded concurrently.
     ///
     /// # Errors
     /// As for [`Snapshot::table`].
     pub fn tables(&self, paths: &[&str]) -> Result<Vec<Arc<ChunkTable>>> {
-        let shared = match &self.0.origin {
-            Origin::Committed { handle, .. } => handle.shared()?,
-            Origin::Live(live) => &live.of("an uncommitted version")?.0,
-        };
+        let shared = self.shared()?;
         run(futures::stream::iter(paths.to_vec())
             .map(|path| self.load(shared, path))
             .buffered(CONCURRENT)
             .try_collect())
     }
 
-    /// Whether [`Snapshot::table_with`] may read less than the whole table of an array.
+    /// Whether [`Snapshot::tables_with`] may read less than the whole table of an array.
     #[must_use]
     pub fn is_divided(&self, path: &str) -> bool {
         self.is_committed() && self.node(path).and_then(|node| node.array.as_ref()).is_some_and(ArrayEntry::is_divided)
     }
 
-    /// The table of an array, with at least the references of the chunks `flats`, and whether it is whole. Of an array
-    /// of several manifests only those are read that may hold these references.
+    /// The tables of several arrays, each with at least the references of its chunks (flat numbers), and whether it is
+    /// whole. Of an array of several manifests only those are read that may hold these references. In the requested
+    /// order, loaded concurrently.
     ///
     /// # Errors
     /// As for [`Snapshot::table`].
-    pub fn table_with(&self, path: &str, flats: &[u64]) -> Result<(Arc<ChunkTable>, bool)> {
+    pub fn tables_with(&self, needs: &[(&str, &[u64])]) -> Result<Vec<(Arc<ChunkTable>, bool)>> {
+        let shared = self.shared()?;
+        run(futures::stream::iter(needs.to_vec())
+            .map(|(path, flats)| self.load_with(shared, path, flats))
+            .buffered(CONCURRENT)
+            .try_collect())
+    }
+
+    fn shared(&self) -> Result<&Arc<RepoState>> {
+        match &self.0.origin {
+            Origin::Committed { handle, .. } => handle.shared(),
+            Origin::Live(live) => Ok(&live.of("an uncommitted version")?.0),
+        }
+    }
+
+    async fn load_with(&self, shared: &RepoState, path: &str, flats: &[u64]) -> Result<(Arc<ChunkTable>, bool)> {
         let part = self.node(path).and_then(|node| node.array.as_ref()).and_then(|entry| entry.part(flats));
-        let (Origin::Committed { handle, snapshot, seal }, Some(part)) = (&self.0.origin, part) else {
-            return Ok((self.table(path)?, true));
+        let (Origin::Committed { snapshot, seal, .. }, Some(part)) = (&self.0.origin, part) else {
+            return Ok((self.load(shared, path).await?, true));
         };
-        let shared = handle.shared()?;
         if let Some(table) = shared.cache.get(&self.0.id, path) {
             return Ok((table, true));
         }
@@ -189,8 +201,7 @@ impl Snapshot {
         if let Some(table) = shared.cache.get(&self.0.id, &key) {
             return Ok((table, false));
         }
-        let version = version(shared, snapshot, seal);
-        let table = Arc::new(run(load::committed(version, path.to_owned(), part))?);
+        let table = Arc::new(load::committed(version(shared, snapshot, seal), path.to_owned(), part).await?);
         shared.cache.put(&self.0.id, &key, &table);
         Ok((table, false))
     }

@@ -1,6 +1,6 @@
 //! An opened array of one snapshot.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -84,36 +84,40 @@ impl ArrayView {
         Ok(self.table.get_or_init(|| Box::new(table)))
     }
 
-    /// A table with the locations of at least these chunks; the whole one if it was loaded before, or is small.
-    pub(crate) fn table_with(&self, flats: &[u64]) -> Result<Arc<ChunkTable>> {
-        if let Some(table) = self.table.get() {
-            return Ok(Arc::clone(table));
-        }
-        let (table, is_whole) = self.snapshot.table_with(&self.path, flats)?;
-        Ok(if is_whole { Arc::clone(self.table.get_or_init(|| Box::new(table))) } else { table })
-    }
-
     /// Whether reading a part of the array may need a part of its table only.
     pub(crate) fn is_divided(&self) -> bool {
         self.table.get().is_none() && self.snapshot.is_divided(&self.path)
     }
 
-    /// Loads the tables of several arrays concurrently: a remote repository needs one round trip.
-    pub(crate) fn load_tables(views: &[&Self]) -> Result<()> {
-        let mut missing: Vec<&&Self> = views.iter().filter(|v| v.table.get().is_none()).collect();
-        missing.sort_by_key(|v| v.number);
-        missing.dedup_by_key(|v| v.number);
-        while let Some(first) = missing.first().copied() {
-            let (here, elsewhere): (Vec<&&Self>, Vec<&&Self>) =
-                missing.into_iter().partition(|v| v.same_snapshot(first));
+    /// A table for each array, in this order, with the locations of at least these chunks. They are loaded
+    /// concurrently: a remote repository needs one round trip.
+    pub(crate) fn tables_with(needs: &[(&Self, Vec<u64>)]) -> Result<Vec<Arc<ChunkTable>>> {
+        let parts = Self::load_tables(needs)?;
+        let table = |(view, _): &(&Self, Vec<u64>)| match parts.get(&view.number) {
+            Some((table, false)) => Ok(Arc::clone(table)),
+            Some((table, true)) => Ok(Arc::clone(view.table.get_or_init(|| Box::new(Arc::clone(table))))),
+            None => view.table().cloned(),
+        };
+        needs.iter().map(table).collect()
+    }
+
+    /// The tables of those arrays whose whole table was not loaded before, and whether each is whole.
+    fn load_tables(needs: &[(&Self, Vec<u64>)]) -> Result<HashMap<u64, (Arc<ChunkTable>, bool)>> {
+        let mut missing: BTreeMap<u64, (&Self, Vec<u64>)> = BTreeMap::new();
+        for (view, flats) in needs.iter().filter(|(view, _)| view.table.get().is_none()) {
+            missing.entry(view.number).or_insert_with(|| (view, Vec::new())).1.extend(flats);
+        }
+        let mut missing: Vec<(&Self, Vec<u64>)> = missing.into_values().collect();
+        let mut loaded = HashMap::new();
+        while let Some(&(first, _)) = missing.first() {
+            let (here, elsewhere): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(v, _)| v.same_snapshot(first));
             stores().prepare(&first.repo);
-            let paths: Vec<&str> = here.iter().map(|v| v.path.as_str()).collect();
-            for (view, table) in here.iter().zip(first.snapshot.tables(&paths)?) {
-                view.table.get_or_init(|| Box::new(table));
-            }
+            let paths: Vec<(&str, &[u64])> = here.iter().map(|(v, flats)| (v.path.as_str(), flats.as_slice())).collect();
+            let tables = first.snapshot.tables_with(&paths)?;
+            loaded.extend(here.iter().map(|(view, _)| view.number).zip(tables));
             missing = elsewhere;
         }
-        Ok(())
+        Ok(loaded)
     }
 
     fn same_snapshot(&self, other: &Self) -> bool {

@@ -82,25 +82,24 @@ pub(crate) fn locate(queries: &[Query<'_>], options: &ReadOptions) -> Result<Loc
 
 /// A table for each query, with at least the references that its cuts need.
 fn load_tables(queries: &[Query<'_>], cuts: &[Cuts]) -> Result<Vec<Arc<ChunkTable>>> {
-    let whole: Vec<&ArrayView> = queries.iter().map(|q| q.array).filter(|view| !view.is_divided()).collect();
-    ArrayView::load_tables(&whole)?;
-    let table = |(query, cuts): (&Query<'_>, &Cuts)| {
-        let view = query.array;
-        if !view.is_divided() {
-            return view.table().cloned();
+    let needs = queries.iter().zip(cuts).map(|(query, cuts)| Ok((query.array, needed(query.array, cuts)?)));
+    ArrayView::tables_with(&needs.collect::<Result<Vec<_>>>()?)
+}
+
+/// The flat numbers of the references that these cuts need; none if the whole table is loaded anyway.
+fn needed(view: &ArrayView, cuts: &Cuts) -> Result<Vec<u64>> {
+    let mut flats = Vec::new();
+    if !view.is_divided() {
+        return Ok(flats);
+    }
+    let nest = view.meta().shard.as_ref().map(|_| Nest::of(view)).transpose()?;
+    let flat = |cut| nest.as_ref().map_or(cuts.chunk_flat(cut), |nest| nest.find(cuts.chunk_flat(cut)).0);
+    for flat in (0..cuts.len()).map(flat) {
+        if flats.last() != Some(&flat) {
+            flats.push(flat);
         }
-        stores().prepare(view.repo());
-        let nest = view.meta().shard.as_ref().map(|_| Nest::of(view)).transpose()?;
-        let flat = |cut| nest.as_ref().map_or(cuts.chunk_flat(cut), |nest| nest.find(cuts.chunk_flat(cut)).0);
-        let mut flats = Vec::new();
-        for flat in (0..cuts.len()).map(flat) {
-            if flats.last() != Some(&flat) {
-                flats.push(flat);
-            }
-        }
-        view.table_with(&flats)
-    };
-    queries.iter().zip(cuts).map(table).collect()
+    }
+    Ok(flats)
 }
 
 fn too_many() -> Error {

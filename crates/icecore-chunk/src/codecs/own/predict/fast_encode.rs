@@ -60,7 +60,7 @@ pub(super) fn encode<W: Word>(
     done.map(|()| true)
 }
 
-/// Steps, and a mask that they go around, with what is written of it.
+/// The steps of the prediction; the mask of the elements that they skip, with the bytes stored for it.
 type Recipe<'a, W> = (&'a DifferenceKernel, Option<&'a (Mask<W>, Vec<u8>)>);
 
 struct Quick<'a, W> {
