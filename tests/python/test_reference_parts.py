@@ -144,10 +144,10 @@ def test_parts_of_several_arrays_are_loaded_together(
     server = serve(tmp_path, delay_ms=100)
     repo = icecore.open(f"{server.url}/several.icecore", allow_links=[tmp_path.as_uri() + "/"])
     arrays = [f"/{name}" for name in "abcd"]
-    assert repo.arrays() == arrays
+    assert list(repo.arrays) == arrays  # the metadata is loaded
     server.reset()
-    read = repo.read([(path, np.s_[5:6]) for path in arrays])
-    assert [list(values) for values in read] == [[5]] * 4
+    read = repo.read({path: np.s_[5:6] for path in arrays})
+    assert [list(values) for values in read.values()] == [[5]] * 4
     stats = server.stats()
     assert stats["requests"] - stats["heads"] == 4
     assert stats["peak"] == 4
