@@ -112,7 +112,8 @@ impl ArrayView {
         while let Some(&(first, _)) = missing.first() {
             let (here, elsewhere): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(v, _)| v.same_snapshot(first));
             stores().prepare(&first.repo);
-            let paths: Vec<(&str, &[u64])> = here.iter().map(|(v, flats)| (v.path.as_str(), flats.as_slice())).collect();
+            let paths: Vec<(&str, &[u64])> =
+                here.iter().map(|(v, flats)| (v.path.as_str(), flats.as_slice())).collect();
             let tables = first.snapshot.tables_with(&paths)?;
             loaded.extend(here.iter().map(|(view, _)| view.number).zip(tables));
             missing = elsewhere;
