@@ -1,6 +1,5 @@
 //! Convert Icechunk's errors to kinds, messages and hints.
 
-use std::error::Error as StdError;
 use std::fmt::Display;
 
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -17,18 +16,12 @@ use icecore_grid::{Error, ErrorKind};
 
 mod cause;
 
-use cause::object_store;
-pub use cause::{credentials_hint, is_gone, lacks_keys};
-pub(crate) use cause::{decoding, io, is_refused};
+pub use cause::{NO_RANGES, causes, credentials_hint, is_gone, lacks_keys};
+use cause::{ONLINE, VERIFY, conflict, corrupt, new, object_store};
+pub(crate) use cause::{damaged, decoding, io, is_refused};
 
-const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
-const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
 const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the existing names";
-const ONLINE: &str = "check the address and the connection";
-/// Hint for servers that ignore byte ranges and send whole files.
-pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";
-const RETRY: &str = "read the new version and try again";
 
 /// Prefixes an error's message with the operation.
 pub(crate) fn during(what: impl Display) -> impl FnOnce(Error) -> Error {
@@ -73,33 +66,9 @@ pub(crate) fn gc(error: GCError) -> Error {
     }
 }
 
-fn new(kind: ErrorKind, error: &dyn StdError) -> Error {
-    Error::new(kind, causes(error))
-}
-
-/// The error and its causes, without the repetitions that transparent wrappers add.
-#[must_use]
-pub fn causes(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let more = cause.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = cause.source();
-    }
-    text.truncate(text.trim_end_matches([' ', ':']).len()); // some servers send an empty detail
-    text
-}
-
 pub(crate) fn read_only(message: &str) -> Error {
     Error::new(ErrorKind::ReadOnly, message)
         .hint("http(s) repositories are read-only: write to a directory or to a bucket")
-}
-
-fn conflict(message: String) -> Error {
-    Error::new(ErrorKind::Conflict, message).hint(RETRY)
 }
 
 fn repository_kind(kind: RepositoryErrorKind) -> Error {
@@ -272,16 +241,6 @@ fn storage_kind(kind: StorageErrorKind) -> Error {
         }
         kind => new(ErrorKind::Invalid, &kind),
     }
-}
-
-/// A damaged file of the repository.
-fn corrupt(error: &dyn StdError) -> Error {
-    new(ErrorKind::Corrupt, error).hint(VERIFY)
-}
-
-/// A damaged file of the repository, with our own description.
-pub(crate) fn damaged(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, message).hint(VERIFY)
 }
 
 #[cfg(test)]

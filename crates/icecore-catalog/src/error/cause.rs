@@ -5,7 +5,36 @@ use std::io;
 
 use icecore_grid::{Error, ErrorKind};
 
-use super::{KEYS, NO_RANGES, ONLINE, VERIFY, causes, conflict, corrupt, new};
+pub(super) const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
+const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
+pub(super) const ONLINE: &str = "check the address and the connection";
+const RETRY: &str = "read the new version and try again";
+/// Hint for servers that ignore byte ranges and send whole files.
+pub const NO_RANGES: &str = "this server doesn't send parts of files (Python's http.server doesn't; nginx, Apache and object stores do): use another one, or a copy";
+
+pub(super) fn new(kind: ErrorKind, error: &dyn StdError) -> Error {
+    Error::new(kind, causes(error))
+}
+
+/// The error and its causes, without the repetitions that transparent wrappers add.
+#[must_use]
+pub fn causes(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = cause.source();
+    }
+    text.truncate(text.trim_end_matches([' ', ':']).len()); // some servers send an empty detail
+    text
+}
+
+pub(super) fn conflict(message: String) -> Error {
+    Error::new(ErrorKind::Conflict, message).hint(RETRY)
+}
 
 /// Whether a request failed because it found no credentials: stores then ask the metadata service of a cloud machine.
 #[must_use]
@@ -145,6 +174,16 @@ pub(crate) fn decoding(error: io::Error) -> Error {
         Some(error) => error,
         None => corrupt(&error),
     }
+}
+
+/// A damaged file of the repository.
+pub(super) fn corrupt(error: &dyn StdError) -> Error {
+    new(ErrorKind::Corrupt, error).hint(VERIFY)
+}
+
+/// A damaged file of the repository, with our own description.
+pub(crate) fn damaged(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, message).hint(VERIFY)
 }
 
 #[cfg(test)]
