@@ -151,3 +151,12 @@ def test_parts_of_several_arrays_are_loaded_together(
     stats = server.stats()
     assert stats["requests"] - stats["heads"] == 4
     assert stats["peak"] == 4
+
+
+def test_the_same_array_twice_in_one_read(plain: Path) -> None:
+    """Both queries share the part of the table, or the whole one if it was loaded before."""
+    native = icecore.open(plain)._native
+    items = [("/x", (5,), None), ("/x", (COUNT - 1,), None)]
+    for _ in range(2):
+        assert [int(value) for value in native.read_many(items)] == [5, (COUNT - 1) % KINDS]
+        assert native.read_many([("/x", (slice(None),), None)])[0].size == COUNT

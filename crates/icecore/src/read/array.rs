@@ -93,10 +93,11 @@ impl ArrayView {
     /// concurrently: a remote repository needs one round trip.
     pub(crate) fn tables_with(needs: &[(&Self, Vec<u64>)]) -> Result<Vec<Arc<ChunkTable>>> {
         let parts = Self::load_tables(needs)?;
-        let table = |(view, _): &(&Self, Vec<u64>)| match parts.get(&view.number) {
-            Some((table, false)) => Ok(Arc::clone(table)),
-            Some((table, true)) => Ok(Arc::clone(view.table.get_or_init(|| Box::new(Arc::clone(table))))),
-            None => view.table().cloned(),
+        // A view's own table comes first: a part was loaded for the chunks of the other views of the same array only.
+        let table = |(view, _): &(&Self, Vec<u64>)| match (view.table.get(), parts.get(&view.number)) {
+            (None, Some((table, false))) => Ok(Arc::clone(table)),
+            (None, Some((table, true))) => Ok(Arc::clone(view.table.get_or_init(|| Box::new(Arc::clone(table))))),
+            _ => view.table().cloned(),
         };
         needs.iter().map(table).collect()
     }
