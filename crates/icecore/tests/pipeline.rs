@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use icecore::catalog::{Repo, Storage};
+use icecore::catalog::{LinkIdentity, Repo, Storage};
 use icecore::chunk::{ArrayMeta, MinMatch, Scratch};
 use icecore::grid::{ErrorKind, Index, Mode, Region, Result, Selection};
 use icecore::read::{ArrayView, Blobs, Query, ReadOptions, Report, Target, plan, read};
@@ -285,4 +285,45 @@ fn shards_take_the_repetitions_that_suit_their_data() {
         let index = meta.shard.as_ref().unwrap().index_bytes(CHUNKS as usize);
         assert_eq!(stored, [(bytes(best) + index) as u64; 2]);
     }
+}
+
+/// A view whose whole table is loaded keeps it, although the read loads a part for another view of the same array.
+#[test]
+fn one_view_with_the_whole_table_and_one_with_a_part() {
+    const N: u64 = 400_000; // references in several manifests
+    let folder = std::env::temp_dir().join(format!("icecore-views-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("sevens.bin");
+    std::fs::write(&file, 7i32.to_ne_bytes()).unwrap();
+    let storage = Storage { url: folder.join("r").display().to_string(), ..Storage::default() };
+    let writer = Repo::create(&storage).unwrap().writer("main").unwrap();
+    writer.allow_container(&folder.display().to_string()).unwrap();
+    writer.add_array("/a", array([N, 1], [1, 1], &format!("[{LITTLE}]")).as_bytes()).unwrap();
+    let modified = std::fs::metadata(&file).unwrap().modified().unwrap();
+    let mtime = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as i64;
+    let identity = LinkIdentity { size: 4, mtime_ns: mtime, etag: None };
+    let chunks: Vec<u64> = (0..N).collect();
+    let (objects, offsets, lengths) = (vec![0; N as usize], vec![0; N as usize], vec![4; N as usize]);
+    let url = format!("file://{}", file.display());
+    writer.set_links("/a", &[url], &[identity], &objects, &chunks, &offsets, &lengths).unwrap();
+    writer.commit("links").unwrap();
+
+    // Each handle has its own cache of tables.
+    let open = || {
+        let repo = Repo::open(&storage).unwrap();
+        ArrayView::open(&repo, &repo.snapshot(None).unwrap(), "/a").unwrap()
+    };
+    let (whole, part) = (open(), open());
+    assert_eq!(whole.table().unwrap().len() as u64, N);
+    let at = |row| Selection::resolve(&[N, 1], &[Index::At(row), Index::At(0)], Mode::Numpy).unwrap();
+    let (first, last) = (at(5), at(N as i64 - 1));
+    let (mut a, mut b) = ([0u8; 4], [0u8; 4]);
+    let blobs = Blobs::default();
+    let queries = [
+        Query { array: &whole, selection: &first, target: Target::new(&mut a), blobs: &blobs },
+        Query { array: &part, selection: &last, target: Target::new(&mut b), blobs: &blobs },
+    ];
+    read(&queries, &ReadOptions::default()).unwrap();
+    assert_eq!((i32::from_ne_bytes(a), i32::from_ne_bytes(b)), (7, 7));
+    std::fs::remove_dir_all(&folder).unwrap();
 }
