@@ -128,10 +128,6 @@ def _is_dmrpp(source: ByteSource, start: bytes) -> bool:
     return b"xmlns:dmrpp=" in source.read_at(0, 1 << 12)
 
 
-def _is_frames(source: ByteSource, start: bytes) -> bool:
-    return start.startswith(GWF) and not is_remote(source.identity.url)
-
-
 def _is_votable(source: ByteSource, start: bytes) -> bool:
     if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return False
@@ -149,7 +145,7 @@ FORMATS = [
     Format("NumPy .npy", _starts(NPY), "icecore.sources.numpy.npy"),
     Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr.store"),
     Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
-    Format("gravitational-wave frames (GWF)", _is_frames, "icecore.sources.gwf"),
+    Format("gravitational-wave frames (GWF)", _starts(GWF), "icecore.sources.gwf"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     Format("DMR++", _is_dmrpp, "icecore.sources.dmrpp"),
     Format("ROOT", _starts(ROOT), "icecore.sources.root"),
