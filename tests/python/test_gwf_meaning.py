@@ -245,6 +245,10 @@ def test_pack_verifies_the_checksums_of_vectors(tmp_path: Path, compress: int) -
     with pytest.raises(errors.Error, match=r"0\.gwf: H1:X at offset \d+: wrong checksum") as caught:
         icecore.pack(file, tmp_path / "r.icecore")
     assert caught.value.kind == "corrupt"
-    report = icecore.pack(file, tmp_path / "k.icecore", keep_going=True)
-    assert any("checksum" in failure.message for failure in report.failures)
-    assert set(icecore.open(tmp_path / "k.icecore").arrays) == {"/H1/Y"}
+    with pytest.raises(errors.Error, match="wrong checksum"):
+        icecore.link(file, tmp_path / "l.icecore", deep=True)
+    assert icecore.link(file, tmp_path / "l.icecore").rows
+    for run, more in ((icecore.pack, {}), (icecore.link, {"deep": True})):
+        report = run(file, tmp_path / f"{run.__name__}.icecore", keep_going=True, **more)
+        assert any("checksum" in failure.message for failure in report.failures)
+        assert set(icecore.open(tmp_path / f"{run.__name__}.icecore").arrays) == {"/H1/Y"}

@@ -102,6 +102,7 @@ class LinkOptions(IngestOptions):
 
     allow_links: Sequence[str] | None = None
     commit_every: int | None = None
+    deep: bool = False
 
 
 #: goal for reads of single elements: small pages, not measured

@@ -107,8 +107,12 @@ def _calendar(time: Any) -> int | None:
     unit, count = np.datetime_data(time.dtype)
     if np.isnat(time) or unit == "generic":
         raise errors.make("invalid", f"{time} is not a time", _HINT)
-    fine = time.astype("M8[ns]")
-    if unit not in _FINER and fine.astype(f"M8[{count}{unit}]") != time:
+    try:
+        fine = time.astype("M8[ns]")
+        fits = unit in _FINER or fine.astype(f"M8[{count}{unit}]") == time
+    except OverflowError:  # newer NumPy raises it, older wraps around
+        fits = False
+    if not fits:
         raise errors.make("invalid", f"{time}: times before 1678 or after 2262 don't fit nanoseconds", _HINT)
     return int(fine.astype("i8"))
 
