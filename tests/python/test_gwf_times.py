@@ -89,15 +89,15 @@ def test_arrays_that_begin_in_the_same_second_have_names(tmp_path: Path) -> None
     assert sorted(icecore.open(tmp_path / "r.icecore").arrays) == names
 
 
-@pytest.mark.parametrize("step", [0.4, 0.1, 1 / 3, 2.5, 1 / 16384, 60.0, 0.0123])
+@pytest.mark.parametrize("step", [0.4, 0.1, 1 / 3, 2.5, 1 / 16384, 3.0, 0.0123])
 def test_grids_of_any_step_do_not_drift(tmp_path: Path, step: float) -> None:
     exact = Fraction(step).limit_denominator(1 << 20)
-    for i in (0, 10**6, 10**9):
+    for i in (0, 10**6, 10**7):
         frame(tmp_path / f"f/{i}.gwf", round(50 * i * exact * NS), series(50), 1 / step)
     report = icecore.link(tmp_path / "f", tmp_path / "r.icecore")
     array = icecore.open(tmp_path / "r.icecore")["/H1/X"]
     assert len(report.rows) == 1 and len(array.segments) == 3
-    assert array.segments[-1][0] == T0 * NS + round(50 * 10**9 * exact * NS)
+    assert array.segments[-1][0] == T0 * NS + round(50 * 10**7 * exact * NS)
     assert not [note for note in report.notes if note.kind == "times"]
 
 

@@ -125,8 +125,8 @@ def _pieces(files: Sequence[FrameFile], result: ArrayMap) -> dict[Name, list[tup
                     pieces[key].append((file, piece))
     for (channel, why), count in left_out.items():
         result.dropped.append(Note(array_path(channel), "unsupported", f"{why} ({count} frames)"))
-    # Channels first, so that they keep their paths; then the vectors beside their data.
-    return dict(sorted(pieces.items(), key=lambda item: bool(item[0].of)))
+    # Channels first, so that they keep their paths, and their groups before channels without a detector.
+    return dict(sorted(pieces.items(), key=lambda item: (bool(item[0].of), ":" not in item[0].channel)))
 
 
 def _unusable(piece: Piece) -> str:

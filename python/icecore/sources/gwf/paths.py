@@ -20,14 +20,16 @@ class Paths:
         """Return the path of a channel's array, and what to say if it is not the one of its name."""
         wanted = array_path(channel)
         path, number = wanted, 1
+        if any(parent in self.arrays for parent in _parents(wanted)):  # an array has the path of the group
+            path = "/" + wanted[1:].replace("/", "_")
         while not self._is_free(path):
             number += 1
             path = f"{wanted}.{number}"
         self._use(path, channel)
         if path == wanted:
             return path, ""
-        other = f"channel {self.arrays[wanted]}" if wanted in self.arrays else "a group"
-        return path, f"channel {channel} is here because {other} has the path {wanted}"
+        other = f"channel {self.arrays[wanted]} has" if wanted in self.arrays else "others need"
+        return path, f"channel {channel} is here because {other} the path {wanted}"
 
     def later(self, base: str, t0: int) -> str:
         """Return the path of the part of a channel that begins at ``t0`` (ns): ``PATH.GPS``."""
