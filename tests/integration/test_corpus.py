@@ -55,6 +55,6 @@ def test_outcomes(tmp_path: Path) -> None:
 def test_a_hanging_process_is_a_fault(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "good.h5", "w") as file:
         file["x"] = np.arange(10)
-    done = corpus(tmp_path / "good.h5", "--seconds", "0.01")
+    done = corpus(tmp_path / "good.h5", "--seconds", "0.005")
     assert done.returncode == 1
     assert "HUNG" in done.stdout

@@ -3,17 +3,19 @@
 Usage: python tools/corpus DIRECTORY... [--out REPORT.json] [--jobs 2] [--seconds 120] [--memory 6]
 `make corpus` takes the directories from ICECORE_CORPUS (separated by colons).
 
-Each file is judged by its format's own library: h5py, netCDF4, NumPy, zarr-python, uproot, gwframe; text tables by
-their restored bytes and Python's csv module. Prints a table: files by format and suffix, objects by outcome. Exits with
-1 if a value is wrong or a process crashed or hung.
+Each file is judged by its format's own library: h5py, netCDF4, NumPy, zarr-python, uproot, gwframe; text
+tables by their restored bytes and Python's csv module. Prints a table of outcomes by suffix, and each fault.
+Exits with 1 if a value is wrong or a process crashed or hung.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -40,21 +42,24 @@ def sources(place: Path) -> list[Path]:
 
 
 def judged(path: Path, seconds: float, memory: int) -> list[Outcome]:
-    """Outcomes of a file by a process with a limit of time and of address space (GiB)."""
+    """Outcomes of a file by a process with limits: seconds of CPU (ten times that by the clock), GiB."""
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory << 30, memory << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 5))
 
     command = [sys.executable, str(CHILD), str(path)]
     environment = {**os.environ, "RUST_LOG": "error", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds, preexec_fn=limited, env=environment
+            command, capture_output=True, text=True, timeout=10 * seconds, preexec_fn=limited, env=environment
         )
     except subprocess.TimeoutExpired:
-        return [Outcome("hung", "file", f"more than {seconds:g} s")]
+        return [Outcome("hung", "file", f"more than {10 * seconds:g} s")]
     outcomes = [Outcome(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode:
+    if done.returncode == -signal.SIGXCPU:
+        outcomes.append(Outcome("hung", "file", f"more than {seconds:g} CPU seconds"))
+    elif done.returncode:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
         outcomes.append(Outcome("crashed", "file", f"status {done.returncode}: {lines[-1][:250]}"))
     return outcomes

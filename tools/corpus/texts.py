@@ -1,4 +1,4 @@
-"""Text tables: the restored file byte for byte, and the cells of delimited text against Python's csv module."""
+"""Text tables: the restored file byte for byte, and cells of delimited text against Python's csv module."""
 
 from __future__ import annotations
 
