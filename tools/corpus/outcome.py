@@ -46,7 +46,7 @@ def attempt(name: str, call: Callable[[], Any], outcomes: list[Outcome]) -> Any:
 def said(name: str, report: Any) -> list[Outcome]:
     """Outcomes of a report's notes about parts that are left out, and of its failures."""
     left = [n for n in report.notes if n.kind == "unsupported"]
-    outcomes = [Outcome("left out", f"{name} {note.path}", note.message[:200]) for note in left]
+    outcomes = [Outcome("left out", f"{name} {note.name}", note.message[:200]) for note in left]
     return outcomes + [
         Outcome("refused", f"{name} {f.name}", f"{f.kind}: {f.message}"[:200]) for f in report.failures
     ]
