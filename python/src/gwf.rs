@@ -42,11 +42,7 @@ fn gwf_verify(py: Python<'_>, path: &str) -> PyResult<Vec<(&'static str, String,
 
 /// Damage of the structures at `offsets` by their checksums, or by that of the file where they have none; as `gwf_verify`.
 #[pyfunction]
-fn gwf_verify_at(
-    py: Python<'_>,
-    path: &str,
-    offsets: Vec<u64>,
-) -> PyResult<Vec<(&'static str, String, u64, String)>> {
+fn gwf_verify_at(py: Python<'_>, path: &str, offsets: Vec<u64>) -> PyResult<Vec<(&'static str, String, u64, String)>> {
     let found = py.detach(|| icecore_gwf::verify_at(&open(path)?, &offsets)).or_raise()?;
     Ok(found.into_iter().map(|p| (p.kind.code(), p.channel, p.offset, p.message)).collect())
 }

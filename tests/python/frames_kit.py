@@ -14,12 +14,25 @@ CLASSES = {
     "FrameH": 3, "FrAdcData": 4, "FrProcData": 5, "FrSimData": 6, "FrVect": 7, "FrEndOfFrame": 8, "FrTOC": 9,
     "FrEndOfFile": 10, "FrSerData": 11, "FrEvent": 12,
 }  # fmt: skip
-CODES = {"i1": 0, "i2": 1, "f8": 2, "f4": 3, "i4": 4, "i8": 5, "c8": 6, "c16": 7, "u2": 9, "u4": 10, "u8": 11, "u1": 12}
+CODES = {
+    "i1": 0,
+    "i2": 1,
+    "f8": 2,
+    "f4": 3,
+    "i4": 4,
+    "i8": 5,
+    "c8": 6,
+    "c16": 7,
+    "u2": 9,
+    "u4": 10,
+    "u8": 11,
+    "u1": 12,
+}
 
 
 @dataclass
 class Vector:
-    """An FrVect: ``compress`` 0 raw, 1 gzip, 3 differences and gzip; ``flag`` overrides its byte-order bit."""
+    """A channel: its vectors (the first is its data), auxiliary vectors, and the facts that it states."""
 
     data: np.ndarray
     rate: float
@@ -55,7 +68,12 @@ class Kit:
     big: bool = False
     toc: bool = True
 
-    def write(self, path: Path, frames: list[tuple[int, int, list[Chan]]], others: dict[str, list[str]] | None = None) -> Path:
+    def write(
+        self,
+        path: Path,
+        frames: list[tuple[int, int, list[Chan]]],
+        others: dict[str, list[str]] | None = None,
+    ) -> Path:
         """Write frames (start and length in nanoseconds, channels); ``others`` are names by class."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(self.content(frames, others or {}))
@@ -126,13 +144,22 @@ class Kit:
         """Return the body of a channel's structure."""
         old, body = self.version < 6, self.text(c.name) + self.text("")
         seconds = int(c.offset // 1)
-        offset = self.pack("iI", seconds, round((c.offset - seconds) * NS)) if old else self.pack("d", c.offset)
+        offset = (
+            self.pack("iI", seconds, round((c.offset - seconds) * NS)) if old else self.pack("d", c.offset)
+        )
         rate = c.vectors[0].rate
         if c.kind == "FrAdcData":
-            body += self.pack("IIIff", 0, 0, 16, c.bias, c.slope) + self.text(c.unit) + self.pack("d", rate) + offset
+            body += (
+                self.pack("IIIff", 0, 0, 16, c.bias, c.slope)
+                + self.text(c.unit)
+                + self.pack("d", rate)
+                + offset
+            )
             body += self.pack("d", c.shift) + (b"" if old else self.pack("f", 0)) + self.pack("H", c.valid)
         elif c.kind == "FrSimData":
-            body += self.pack("f", rate) if old else self.pack("d", rate) + offset + self.pack("df", c.shift, 0)
+            body += (
+                self.pack("f", rate) if old else self.pack("d", rate) + offset + self.pack("df", c.shift, 0)
+            )
         elif old:
             body += self.pack("d", rate) + offset + self.pack("d", c.shift)
         else:
@@ -154,7 +181,9 @@ class Kit:
     def vector(self, v: Vector, channel: str) -> bytes:
         """Return the body of an FrVect up to its last pointer."""
         flat = v.data.reshape(-1)
-        words = np.diff(flat, prepend=flat.dtype.type(0)) if v.compress == 3 and flat.dtype.kind in "iu" else flat
+        words = (
+            np.diff(flat, prepend=flat.dtype.type(0)) if v.compress == 3 and flat.dtype.kind in "iu" else flat
+        )
         is_big = self.big if v.flag is None or v.compress == 0 else not v.flag
         raw = words.astype(flat.dtype.newbyteorder(">" if is_big else "<")).tobytes()
         stored = zlib.compress(raw) if v.compress else raw
@@ -191,13 +220,21 @@ class Kit:
             body += self.pack(f"{2 * len(own)}I", *[0] * 2 * len(own)) if kind == "FrAdcData" else b""
             body += b"".join(self.pack(f"{n}Q", *positions[key]) for key in own)
         serial = others.get("FrSerData", [])
-        body += self.pack("I", len(serial)) + b"".join(map(self.text, serial)) + self.pack(f"{n * len(serial)}Q", *[0] * n * len(serial))
+        body += (
+            self.pack("I", len(serial))
+            + b"".join(map(self.text, serial))
+            + self.pack(f"{n * len(serial)}Q", *[0] * n * len(serial))
+        )
         body += self.pack("I", 0)
         events = others.get("FrEvent", [])
         if old:
             body += self.pack("I", len(events)) + b"".join(map(self.text, events)) + bytes(16 * len(events))
             return body + self.pack("I", 0)
-        body += self.pack("I", len(events)) + b"".join(map(self.text, events)) + self.pack(f"{len(events)}I", *[1] * len(events))
+        body += (
+            self.pack("I", len(events))
+            + b"".join(map(self.text, events))
+            + self.pack(f"{len(events)}I", *[1] * len(events))
+        )
         body += self.pack("I", len(events)) if self.version >= 8 else b""
         body += bytes(20 * len(events)) + self.pack("I", 0)
         return body + (self.pack("I", 0) if self.version >= 8 else b"")

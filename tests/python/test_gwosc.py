@@ -97,7 +97,7 @@ def test_overlaps_other_flags_and_other_detectors_are_kept_apart(tmp_path: Path)
     assert {row.path: row.how for row in report.rows}["/H1/strain/Strain"] == "linked"
     assert repo[f"/H1/quality/simple/DQmask.{T0 + 48}"].attrs["flag_meanings"] == "DATA CBC_CAT2"
     said = {note.kind: note.message for note in report.notes}
-    assert "samples from GPS {}.000000000 are there already; the file's".format(T0 + 16) in said["overlap"]
+    assert f"samples from GPS {T0 + 16}.000000000 are there already; the file's" in said["overlap"]
     assert f"from GPS {T0 + 48}.000000000: the flags changed from" in said["changed"]
     both = [gwosc(tmp_path, T0), gwosc(tmp_path, T0, detector="L1"), gwosc(tmp_path, T0 + 32, detector="L1")]
     icecore.link(both, tmp_path / "b.icecore", concat="time")

@@ -26,7 +26,7 @@ pub fn vect_shape(bytes: &[u8]) -> Result<VectShape> {
 /// Decodes a zlib stream (the first slice) that fills its output (the second) exactly.
 pub type Inflate<'a> = dyn FnMut(&[u8], &mut [u8]) -> Result<()> + 'a;
 
-/// Largest size in bytes of a compressed vector of which only the end is wanted.
+/// Largest size in bytes of a compressed vector that is cut.
 const MAX_CUT: usize = 1 << 30;
 
 /// Decodes the FrVect structure in `bytes`, whose elements must be of type `dtype`, into `out`, in native byte order.
@@ -44,7 +44,9 @@ pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut 
     let packing = packing(shape.compress, dtype)?;
     if packing == Packing::Raw {
         let part = data.get(skipped..).filter(|_| data.len() == n_bytes);
-        out.copy_from_slice(part.ok_or_else(|| corrupt(format!("FrVect: {} raw bytes, expected {n_bytes}", data.len())))?);
+        out.copy_from_slice(
+            part.ok_or_else(|| corrupt(format!("FrVect: {} raw bytes, expected {n_bytes}", data.len())))?,
+        );
         to_native(out, dtype.word(), file);
         return Ok(());
     }
@@ -52,7 +54,8 @@ pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut 
         return unpack(packing, shape, data, out, inflate);
     }
     if n_bytes > MAX_CUT {
-        let message = format!("a compressed vector of {n_bytes} bytes overlaps another, which the limit of {MAX_CUT} forbids");
+        let message =
+            format!("a compressed vector of {n_bytes} bytes overlaps another, which the limit of {MAX_CUT} forbids");
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let mut whole = vec![0; n_bytes];

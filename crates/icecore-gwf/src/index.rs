@@ -251,7 +251,10 @@ fn unused(channel: &str, vector: &str, role: Role, found: &[(Role, String, Piece
     };
     let first = format!("{channel}.{short}");
     let numbered = (2..).map(|n| format!("{first}_{n}"));
-    std::iter::once(first.clone()).chain(numbered).find(|name| !found.iter().any(|(_, n, _)| n == name)).unwrap_or(first)
+    std::iter::once(first.clone())
+        .chain(numbered)
+        .find(|name| !found.iter().any(|(_, n, _)| n == name))
+        .unwrap_or(first)
 }
 
 /// Vectors that follow each other, up to the first that can't be read.
@@ -273,7 +276,10 @@ fn chain<S: ReadAt + ?Sized>(
             // Most writers put a vector behind the one before it.
             let behind = found.last().map_or(from, |v| v.offset.saturating_add(v.len));
             let at = find(window, format, contents, behind, pointer);
-            let at = at.or_else(|error| if behind == from { Err(error) } else { find(window, format, contents, from, pointer) });
+            let at =
+                at.or_else(
+                    |error| if behind == from { Err(error) } else { find(window, format, contents, from, pointer) },
+                );
             at.and_then(|(at, head)| read_vect(window, format, at, head))
         } else {
             Err(corrupt(format!("the vectors of a channel form a circle, or more than {MAX_CHAIN}")))
@@ -295,7 +301,8 @@ fn start(frame: &Frame, fields: &ChannelHead, vect: &Vect) -> Result<i64> {
     let ns = (offset * 1e9).round();
     let fits = ns.abs() < 9e18;
     let start = fits.then_some(ns as i64).and_then(|ns| frame.start_ns.checked_add(ns));
-    start.ok_or_else(|| Error::new(ErrorKind::Format, format!("the first sample is {offset} s after the frame's start")))
+    start
+        .ok_or_else(|| Error::new(ErrorKind::Format, format!("the first sample is {offset} s after the frame's start")))
 }
 
 fn usable(step: f64) -> bool {

@@ -23,9 +23,9 @@ mod window;
 mod zero_suppress;
 
 pub use checksum::Cksum;
+pub use cursor::Pointer;
 pub use decode::{VectShape, decode_vect, vect_shape};
 pub use format::{ByteOrder, Format};
-pub use cursor::Pointer;
 pub use index::{Channel, FrameFile, Piece, Role, index};
 pub use problem::Problem;
 pub use source::ReadAt;

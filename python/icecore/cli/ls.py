@@ -104,10 +104,7 @@ def _list_channels(path: str, find: str | None, json: bool) -> None:
 
     file, channels = list_channels(path, find)
     span = "..".join(seconds_text(time).rstrip("0").rstrip(".") for time in frame_span(file.frames))
-    rows = [
-        (row.channel, f"{row.rate:.10g} Hz", row.dtype, row.unit, span)
-        for row in channels
-    ]
+    rows = [(row.channel, f"{row.rate:.10g} Hz", row.dtype, row.unit, span) for row in channels]
     plain = text.table(["channel", "rate", "dtype", "unit", "GPS"], rows, (1,)) if rows else "no channels"
     events = [f"{count} {name}" for name, count in file.events]
     plain += f"\nevents: {', '.join(events)}" if events else ""

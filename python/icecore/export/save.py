@@ -33,8 +33,9 @@ def save(
 
     The file appears when it is complete. ``.csv`` and ``.parquet`` have one row per element: the index along
     each axis, named like the dimension, and the value. Of a channel they have the time instead of the index:
-    ``gps`` in seconds with nine decimals in CSV, ``gps_ns`` in Parquet; ``utc`` of series that count UTC. ``.nc`` and ``.h5`` have the array, its attributes,
-    those of its group, and its CF coordinates, their bounds and the grid mapping.
+    ``gps`` in seconds with nine decimals in CSV, ``gps_ns`` in Parquet; ``utc`` of series that count UTC.
+    ``.nc`` and ``.h5`` have the array, its attributes, those of its group, and its CF coordinates, their
+    bounds and the grid mapping.
 
     Args:
         array: the array.

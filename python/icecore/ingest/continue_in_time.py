@@ -58,7 +58,9 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
         raise errors.make("mismatch", message, "link it into another group")
     gap = old.index(new.t0) - node.shape[0]
     if gap < 0 or abs(old.time(gap + node.shape[0]) - new.t0) > 1:
-        ends = f"ends at GPS {seconds_text(old.time(node.shape[0]))}, {source} begins at {seconds_text(new.t0)}"
+        ends = (
+            f"ends at GPS {seconds_text(old.time(node.shape[0]))}, {source} begins at {seconds_text(new.t0)}"
+        )
         raise errors.make(
             "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
         )

@@ -24,8 +24,9 @@ class Selection:
     """Patterns of the arrays to take.
 
     A pattern with a slash is matched against the path in the source (``/gt1l/*``), any other against the
-    array's name (``t2m``, ``*_bnds``) and the name of its channel (``H1:*STRAIN*``). Coordinates of chosen arrays (an array with the name of one of their
-    dimensions, in their group) and the masks of chosen channels are taken too, unless ``exclude`` names them.
+    array's name (``t2m``, ``*_bnds``) and the name of its channel (``H1:*STRAIN*``). Coordinates of chosen
+    arrays (an array with the name of one of their dimensions, in their group) and the masks of chosen
+    channels are taken too, unless ``exclude`` names them.
 
     Attributes:
         variables: patterns of the arrays to take; None for all.

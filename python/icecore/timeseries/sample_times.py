@@ -151,9 +151,13 @@ def _with_samples(channel: Array, windows: TimeAxis) -> tuple[tuple[int, int], .
     if isinstance(times, Uniform) and times.axis.step <= windows.step:
         axis = times.axis
         last = (axis.time(axis.index(high) - 1) for _, high in axis.segments)
-        spans = [(low // length, end // length + 1) for (low, _), end in zip(axis.segments, last, strict=True)]
+        spans = [
+            (low // length, end // length + 1) for (low, _), end in zip(axis.segments, last, strict=True)
+        ]
     else:  # a window may have no sample
-        numbers = {times.time(i) // length for low, high in times.runs(0, times.count) for i in range(low, high)}
+        numbers = {
+            times.time(i) // length for low, high in times.runs(0, times.count) for i in range(low, high)
+        }
         spans = [(number, number + 1) for number in sorted(numbers)]
     joined: list[tuple[int, int]] = []
     for low, high in spans:

@@ -52,7 +52,9 @@ def indexes(axis: TimeAxis, start: Any, stop: Any) -> tuple[int, int]:
 def _span(start: Any, stop: Any, epoch: str) -> tuple[int, int]:
     low, high = clock_ns(start, epoch), clock_ns(stop, epoch)
     if high < low:
-        message = f"the stretch ends ({epoch} {seconds_text(high)}) before it begins ({epoch} {seconds_text(low)})"
+        message = (
+            f"the stretch ends ({epoch} {seconds_text(high)}) before it begins ({epoch} {seconds_text(low)})"
+        )
         raise errors.make("invalid", message, "give the start first")
     return low, high
 

@@ -94,11 +94,15 @@ def _others(files: Sequence[FrameFile]) -> list[Note]:
             names[kind][name] += 1
     found = []
     for kind, counts in names.items():
-        of = ", ".join(f"{count} {name}" if kind == "event" else name for name, count in counts.most_common(_SHOWN))
+        of = ", ".join(
+            f"{count} {name}" if kind == "event" else name for name, count in counts.most_common(_SHOWN)
+        )
         more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
         what = "events" if kind == "event" else kind
         only = " only" if kind == "event" and not any(file.channels for file in files) else ""
-        found.append(Note("/", "unsupported", f"{files[0].path}{_rest(files)} holds {what}{only}: {of}{more}"))
+        found.append(
+            Note("/", "unsupported", f"{files[0].path}{_rest(files)} holds {what}{only}: {of}{more}")
+        )
     return found
 
 

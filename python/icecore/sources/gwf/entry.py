@@ -31,9 +31,7 @@ _VALIDITY = f".{DATA_VALID}"
 
 
 class Name(NamedTuple):
-    """A channel, its kind (as in :class:`icecore.sources.gwf.scan.FrameChannel`), and the channel beside whose
-    data its vectors are.
-    """
+    """A channel; its kind and the channel ``of``, as in :class:`icecore.sources.gwf.scan.FrameChannel`."""
 
     channel: str
     kind: str = ""
@@ -172,7 +170,9 @@ def _attributes(name: Name, line: Timeline) -> dict[str, Any]:
     for key, value in (("frequency_shift", facts.shift), ("phase", facts.phase)):
         if value:
             attrs[key] = value
-    invalid = [[line.time(p.index), line.time(p.stop), p.piece.invalid] for p in line.pieces if p.piece.invalid]
+    invalid = [
+        [line.time(p.index), line.time(p.stop), p.piece.invalid] for p in line.pieces if p.piece.invalid
+    ]
     if invalid:
         attrs["data_valid"] = invalid
     return attrs

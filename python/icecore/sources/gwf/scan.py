@@ -88,7 +88,7 @@ class FrameFile:
 @lru_cache(1024)
 def exact_step(step: float) -> Fraction:
     """Return the seconds between samples as a fraction: ``1/rate`` if the rate is an integer, else the
-    simplest fraction that the number stands for.
+    simplest fraction with the same float64.
     """
     rate = 1 / step
     whole = round(rate)
@@ -172,4 +172,6 @@ def _file(path: str, known: Identity | errors.Error, indexed: Any) -> FrameFile 
 def _facts(stated: tuple[str, float, float, float, float]) -> Facts:
     """Return one object for all pieces with these facts, which makes comparing them fast."""
     unit, *numbers = stated
-    return Facts(unit, *(number if isfinite(number) else fill_json(number, np.dtype("f8")) for number in numbers))
+    return Facts(
+        unit, *(number if isfinite(number) else fill_json(number, np.dtype("f8")) for number in numbers)
+    )

@@ -151,12 +151,14 @@ def _place(lines: list[Timeline], piece: Piece) -> tuple[Timeline, int, int]:
 
 
 def changes(before: Timeline, line: Timeline) -> str:
-    """Return what differs between a channel's line and an earlier one: ``the unit changed from 'V' to 'A'``."""
+    """Return what differs between two lines of a channel: ``the unit changed from 'V' to 'A'``."""
     found = []
     if before.dtype != line.dtype:
         found.append(f"the type changed from {before.dtype} to {line.dtype}")
     if before.step != line.step:
-        found.append(f"the sampling changed from {float(1 / before.step):.10g} Hz to {float(1 / line.step):.10g} Hz")
+        found.append(
+            f"the sampling changed from {float(1 / before.step):.10g} Hz to {float(1 / line.step):.10g} Hz"
+        )
     for name, old, new in zip(_NAMES, before.facts, line.facts, strict=True):
         if old != new:
             found.append(f"the {name} changed from {old!r} to {new!r}")

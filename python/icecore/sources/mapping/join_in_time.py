@@ -50,7 +50,11 @@ class Series:
     def fits(self, entry: ArrayEntry, axis: TimeAxis) -> bool:
         """Whether an entry continues this series on the same sampling grid."""
         same = entry.dtype == self.first.dtype and axis.step == self.axis.step
-        return same and facts(entry.attrs) == facts(self.first.attrs) and abs(self.axis.time(self.axis.index(axis.t0)) - axis.t0) <= 1
+        return (
+            same
+            and facts(entry.attrs) == facts(self.first.attrs)
+            and abs(self.axis.time(self.axis.index(axis.t0)) - axis.t0) <= 1
+        )
 
 
 @dataclass(frozen=True)
