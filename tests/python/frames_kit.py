@@ -32,7 +32,7 @@ CODES = {
 
 @dataclass
 class Vector:
-    """A channel: its vectors (the first is its data), auxiliary vectors, and the facts that it states."""
+    """An FrVect: ``compress`` 0 raw, 1 gzip, 3 differences, gzip; ``flag`` overrides its byte-order bit."""
 
     data: np.ndarray
     rate: float

@@ -120,9 +120,10 @@ def timelines(pieces: Sequence[tuple[FrameFile, Piece]]) -> list[Timeline]:
     Of samples that several pieces have, the first is kept.
     """
     lines: list[Timeline] = []
-    alike: dict[tuple[str, float, Facts], list[Timeline]] = defaultdict(list)
+    alike: dict[tuple[str, int, int, Facts], list[Timeline]] = defaultdict(list)
     for file, piece in sorted(pieces, key=lambda item: item[1].start):
-        among = alike[piece.dtype, exact_step(piece.step), piece.facts]
+        step = exact_step(piece.step)  # its hash is slow
+        among = alike[piece.dtype, step.numerator, step.denominator, piece.facts]
         line, index, off = _place(among, piece)
         if not line.pieces:
             lines.append(line)
