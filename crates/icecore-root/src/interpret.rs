@@ -44,6 +44,7 @@ const STL_MASTER: i32 = 4;
 /// `fType` of a member of the objects in them.
 const MEMBERS: [i32; 2] = [31, 41];
 /// `TStreamerInfo` type codes.
+const BASE: i32 = 0;
 const POINTER: std::ops::Range<i32> = 41..60;
 /// Bytes before the elements of a vector: byte count, version, number of elements.
 const VECTOR_HEADER: usize = 10;
@@ -105,6 +106,7 @@ fn member(
     let element = description(branch, streamers);
     let type_name = match element {
         Some(element) if branch.parent.is_some() => element.type_name.clone(),
+        _ if branch.parent.is_some() && branch.streamer_type == BASE => last_name(&branch.name).to_string(),
         _ => branch.class_name.clone(),
     };
     let (shape, _) = leaf.dimensions();
