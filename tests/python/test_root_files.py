@@ -24,7 +24,7 @@ ELSEWHERE = {"variant_int32_string", "vector_variant_int64_string"}
 #: trees whose branches differ in length
 UNEVEN = {"string-example": ("Refs",)}
 #: files that uproot cannot read
-NOTHING = {"uproot-issue501", "string-example"}
+NOTHING = {"uproot-issue501", "string-example", "uproot-issue-400"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

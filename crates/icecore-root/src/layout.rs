@@ -177,7 +177,8 @@ fn class(name: &str, streamers: &Streamers, depth: usize) -> Option<Layout> {
         return Some(Layout::List(Box::new(Layout::Number(dtype))));
     }
     if name == "TDatime" {
-        return Some(Layout::Number(DType::UInt32));
+        let fields = vec![("fDatime".to_string(), Layout::Number(DType::UInt32))];
+        return Some(Layout::Struct(Box::new(Struct { head: Head::None, fields })));
     }
     let info = streamers.only(name).filter(|_| depth < MAX_DEPTH && !CUSTOM.contains(&name))?;
     let fields = members(info, streamers, depth + 1)?;

@@ -8,6 +8,8 @@ mod compression;
 mod cpp_type;
 mod cursor;
 mod decode;
+#[cfg(test)]
+mod decode_table;
 mod directory;
 mod dtype;
 mod embedded;
