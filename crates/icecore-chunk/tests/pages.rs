@@ -61,7 +61,9 @@ fn repeated(size: usize, count: usize, longest: u64, seed: u64) -> Vec<u8> {
 #[test]
 fn runs_come_back_in_all_parts() {
     for dtype in [DType::UInt8, DType::Int16, DType::Float32, DType::Float64, DType::Bytes(5)] {
-        for (count, longest, page) in [(4000, 90, 16), (4000, 2000, 1), (1, 1, 256), (300, 9, 256), (70_000, 100_000, 16)] {
+        for (count, longest, page) in
+            [(4000, 90, 16), (4000, 2000, 1), (1, 1, 256), (300, 9, 256), (70_000, 100_000, 16)]
+        {
             let raw = repeated(dtype.size(), count, longest, 7);
             let chain = chain(&dtype, page);
             let stored = there_and_back(&chain, &raw);
@@ -80,7 +82,8 @@ fn runs_come_back_in_all_parts() {
 #[test]
 fn repeated_floats_take_a_value_for_each_run() {
     let mut noise = Noise::new(1);
-    let raw: Vec<u8> = (0..4000).flat_map(|_| (noise.next() as f32 / u64::MAX as f32).to_le_bytes().repeat(60)).collect();
+    let raw: Vec<u8> =
+        (0..4000).flat_map(|_| (noise.next() as f32 / u64::MAX as f32).to_le_bytes().repeat(60)).collect();
     let stored = there_and_back(&chain(&DType::Float32, 256), &raw);
     assert!(stored.len() < 4000 * 4, "{} bytes", stored.len());
 }
@@ -94,7 +97,8 @@ fn damaged_runs_are_corrupt() {
     for at in (0..stored.len()).step_by(3) {
         let mut damaged = stored.clone();
         damaged[at] ^= 1 << (at % 8);
-        let error = chain.decode(&damaged, &[20_000], (0, 80_000), &mut vec![0; 80_000], &mut Scratch::new()).unwrap_err();
+        let error =
+            chain.decode(&damaged, &[20_000], (0, 80_000), &mut vec![0; 80_000], &mut Scratch::new()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Corrupt, "byte {at}");
     }
     for len in (0..stored.len()).step_by(7) {

@@ -129,7 +129,10 @@ fn describe(branch: &Branch) -> Value {
 fn values(file: &File<LocalFile>, tree: &Tree, branch: &Branch) -> Result<Vec<Vec<u8>>> {
     if branch.form.is_some() {
         let parts = file.columns(tree, branch)?.parts();
-        return Ok(parts.into_iter().flat_map(|p| [p.bytes, p.lengths.iter().flat_map(|n| n.to_le_bytes()).collect()]).collect());
+        return Ok(parts
+            .into_iter()
+            .flat_map(|p| [p.bytes, p.lengths.iter().flat_map(|n| n.to_le_bytes()).collect()])
+            .collect());
     }
     let members = match &branch.interpretation {
         Interpretation::Group | Interpretation::Unsupported(_) => return Ok(Vec::new()),

@@ -38,7 +38,7 @@ impl Form {
         lengths: &mut std::slice::Iter<u32>,
         column: &mut Column,
     ) -> Result<()> {
-        let mut decoder = Decoder { lengths, memberwise: false };
+        let mut decoder = Decoder { lengths, memberwise: false, empty: false };
         match column {
             Column::List { lengths, content } if self.of_objects => {
                 if count.is_none() && !whole {
@@ -52,7 +52,7 @@ impl Form {
                 let end = if self.framed { header(cursor)? } else { (None, false) };
                 decoder.memberwise = end.1;
                 decoder.values(&self.layout, 1, count, cursor, column)?;
-                ends(end.0, cursor)?;
+                decoder.ends(end.0, cursor)?;
             }
         }
         match cursor.left() {
@@ -106,16 +106,47 @@ struct Decoder<'a, 'b> {
     lengths: &'a mut std::slice::Iter<'b, u32>,
     /// Whether the container that is being read has its members one after the other.
     memberwise: bool,
+    /// Whether the last such container is empty: headers of members without values may follow.
+    empty: bool,
 }
 
 impl Decoder<'_, '_> {
+    /// Moves to the end of a container.
+    fn ends(&mut self, end: Option<usize>, cursor: &mut Cursor) -> Result<()> {
+        match end {
+            Some(end) if std::mem::take(&mut self.empty) => cursor.seek(end),
+            end => ends(end, cursor),
+        }
+    }
+
+    /// Containers of several objects, each with its members one after the other.
+    fn sequences(&mut self, layout: &Layout, number: u32, cursor: &mut Cursor, out: &mut Column) -> Result<()> {
+        let (Layout::List(item), Column::List { lengths, content }) = (layout, out) else {
+            return Err(unlike("members of something that is not a container".to_string()));
+        };
+        let Layout::Struct(inner) = &**item else {
+            return Err(unlike("members of something that is not a class".to_string()));
+        };
+        for _ in 0..number {
+            let len = bounded(cursor.u32()?, cursor)?;
+            lengths.push(len);
+            self.members(inner, len, cursor, content)?;
+        }
+        self.empty = false;
+        Ok(())
+    }
+
     /// A member of the objects of a collection: as many values as there are objects.
     fn objects(&mut self, form: &Form, cursor: &mut Cursor, count: Option<u32>, out: &mut Column) -> Result<u32> {
         if cursor.left() == 0 && count.is_none_or(|n| n == 0) {
             return Ok(0);
         }
-        if form.framed && header(cursor)?.1 {
-            return Err(unlike("containers whose members are written one after the other".to_string()));
+        let framed = if form.framed { header(cursor)? } else { (None, false) };
+        if framed.1 {
+            let count = count.ok_or_else(|| unlike("containers of objects without a counter".to_string()))?;
+            member_version(cursor)?;
+            self.sequences(&form.layout, count, cursor, out)?;
+            return ends(framed.0, cursor).map(|()| count);
         }
         if let Some(count) = count {
             self.values(&form.layout, count, None, cursor, out)?;
@@ -205,7 +236,7 @@ impl Decoder<'_, '_> {
                     let (end, memberwise) = header(cursor)?;
                     self.memberwise = memberwise;
                     self.values(inner, 1, None, cursor, out)?;
-                    ends(end, cursor)?;
+                    self.ends(end, cursor)?;
                 }
             }
             (Layout::Struct(inner), out) => {
@@ -277,8 +308,8 @@ impl Decoder<'_, '_> {
         let Column::Record { fields, .. } = out else {
             return Err(Error::new(ErrorKind::Internal, "an object that is not a record"));
         };
+        self.empty = number == 0;
         if number == 0 {
-            cursor.take(cursor.left())?; // Headers of members without values.
             return Ok(());
         }
         if of.fields.len() != fields.len() {
@@ -300,7 +331,7 @@ impl Decoder<'_, '_> {
 
 /// Rejects a length that the bytes that are left can't hold.
 fn bounded(len: u32, cursor: &Cursor) -> Result<u32> {
-    if len as usize > cursor.left() {
+    if len > 0 && len as usize > cursor.left() {
         return Err(unlike(format!("{len} elements in {} bytes", cursor.left())));
     }
     Ok(len)
@@ -329,7 +360,10 @@ fn class_header(version: i32, checksum: u32, cursor: &mut Cursor) -> Result<Opti
         other => i32::from(other) == version,
     };
     if !found {
-        return Err(unlike(format!("an object of version {}, its class is described as version {version}", head.version)));
+        return Err(unlike(format!(
+            "an object of version {}, its class is described as version {version}",
+            head.version
+        )));
     }
     Ok(head.end)
 }

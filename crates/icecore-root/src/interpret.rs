@@ -45,6 +45,7 @@ const STL_MASTER: i32 = 4;
 const MEMBERS: [i32; 2] = [31, 41];
 /// `TStreamerInfo` type codes.
 const BASE: i32 = 0;
+const ARRAY_OF_T_STRING: i32 = 85;
 const POINTER: std::ops::Range<i32> = 41..60;
 /// Bytes before the elements of a vector: byte count, version, number of elements.
 const VECTOR_HEADER: usize = 10;
@@ -91,30 +92,26 @@ fn or(name: &str, other: &str) -> String {
 }
 
 /// A branch that holds an object, a member of one, or a member of all objects in a collection.
-fn member(
-    branch: &Branch,
-    leaf: &Leaf,
-    counter: Option<String>,
-    all: &[Branch],
-    streamers: &Streamers,
-) -> Found {
+fn member(branch: &Branch, leaf: &Leaf, counter: Option<String>, all: &[Branch], streamers: &Streamers) -> Found {
     let parent = branch.parent.and_then(|parent| all.get(parent));
     let of_objects = MEMBERS.contains(&branch.element_type)
-        || parent.is_some_and(|p| {
-            p.class_name == "TClonesArray" || matches!(p.element_type, CLONES_MASTER | STL_MASTER)
-        });
+        || parent
+            .is_some_and(|p| p.class_name == "TClonesArray" || matches!(p.element_type, CLONES_MASTER | STL_MASTER));
     let element = description(branch, streamers);
     let type_name = match element {
         Some(element) if branch.parent.is_some() => element.type_name.clone(),
         _ if branch.parent.is_some() && branch.streamer_type == BASE => last_name(&branch.name).to_string(),
         _ => branch.class_name.clone(),
     };
-    let (shape, _) = leaf.dimensions();
+    let shape = shape_of(leaf, element);
     let lengths = element.and_then(|element| sibling(branch, all, &element.counter));
     let title = element.map_or(branch.title.as_str(), |element| element.title.as_str());
-    let Some(layout) = serialized(branch, leaf, &shape, title, &type_name, streamers) else {
+    let Some(mut layout) = serialized(branch, leaf, &shape, title, &type_name, streamers) else {
         return (Interpretation::Unsupported(type_name), None);
     };
+    if leaf.code == ARRAY_OF_T_STRING && !of_objects {
+        layout = Layout::Framed(Box::new(layout)); // Only in collections do the strings follow each other.
+    }
     let plain = linkable(&layout, of_objects, &shape, &counter, leaf);
     let class = layout.has_class();
     let mut form = Form::one(layout);
@@ -133,6 +130,16 @@ fn member(
 fn description<'a>(branch: &Branch, streamers: &'a Streamers) -> Option<&'a StreamerElement> {
     let name = last_name(&branch.name);
     streamers.member(&branch.class_name, name).or_else(|| streamers.member(&branch.parent_class, name))
+}
+
+/// The shape in the leaf's title, which may be only a number of elements, or in the member's description.
+fn shape_of(leaf: &Leaf, element: Option<&StreamerElement>) -> Vec<u64> {
+    let (shape, _) = leaf.dimensions();
+    let elements = |shape: &[u64]| shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+    match element {
+        Some(element) if shape.len() == 1 && elements(&element.shape) == elements(&shape) => element.shape.clone(),
+        _ => shape,
+    }
 }
 
 fn last_name(name: &str) -> &str {
@@ -166,9 +173,7 @@ fn serialized(
     let is_member = branch.parent.is_some();
     match layout::of_type(type_name, streamers)? {
         // A string that is a member has a byte count and a version before it.
-        Layout::Text if is_member => {
-            Some(Layout::Framed(Box::new(Layout::Text)).array(shape))
-        }
+        Layout::Text if is_member => Some(Layout::Framed(Box::new(Layout::Text)).array(shape)),
         // The members of an object that is a branch of its own follow each other.
         Layout::Struct(mut object) if !is_member && branch.element_type == 0 => {
             object.head = Head::None;

@@ -24,7 +24,11 @@ pub enum Layout {
     /// A length of 4 bytes, then the elements.
     List(Box<Layout>),
     /// `T* x; //[n]`: as many elements as a counter says, after a flag if `flagged`.
-    Counted { item: Box<Layout>, by: By, flagged: bool },
+    Counted {
+        item: Box<Layout>,
+        by: By,
+        flagged: bool,
+    },
     /// A byte count and a version before the value.
     Framed(Box<Layout>),
     /// Members, one after the other.
@@ -104,10 +108,10 @@ impl Layout {
     pub fn has_class(&self) -> bool {
         match self {
             Self::Object => true,
-            Self::Struct(inner) => {
-                inner.head != Head::Pair || inner.fields.iter().any(|(_, field)| field.has_class())
+            Self::Struct(inner) => inner.head != Head::Pair || inner.fields.iter().any(|(_, field)| field.has_class()),
+            Self::Array(_, item) | Self::List(item) | Self::Framed(item) | Self::Counted { item, .. } => {
+                item.has_class()
             }
-            Self::Array(_, item) | Self::List(item) | Self::Framed(item) | Self::Counted { item, .. } => item.has_class(),
             _ => false,
         }
     }
@@ -127,8 +131,9 @@ const MAX_DEPTH: usize = 24;
 
 /// The form of a member or a branch of type `name`; `None` if it is not known. Containers are [`Layout::Framed`].
 pub(crate) fn of_type(name: &str, streamers: &Streamers) -> Option<Layout> {
-    match inner(&squeeze_type(name), streamers, 0)? {
-        list @ Layout::List(_) => Some(Layout::Framed(Box::new(list))),
+    let name = squeeze_type(name);
+    match inner(&name, streamers, 0)? {
+        list @ Layout::List(_) if array_class(&name).is_none() => Some(Layout::Framed(Box::new(list))),
         other => Some(other),
     }
 }
@@ -167,8 +172,22 @@ fn pair(head: Head, names: (&str, &str), values: (Layout, Layout)) -> Layout {
 
 /// Classes whose streamers write something else than their members.
 const CUSTOM: [&str; 16] = [
-    "TRef", "TRefArray", "TClonesArray", "TObjArray", "TList", "TMap", "THashList", "TCollection", "TBits", "TArray",
-    "TQObject", "TStreamerInfo", "TFolder", "TTree", "TDirectory", "TUUID",
+    "TRef",
+    "TRefArray",
+    "TClonesArray",
+    "TObjArray",
+    "TList",
+    "TMap",
+    "THashList",
+    "TCollection",
+    "TBits",
+    "TArray",
+    "TQObject",
+    "TStreamerInfo",
+    "TFolder",
+    "TTree",
+    "TDirectory",
+    "TUUID",
 ];
 
 /// The form of an object.
@@ -240,12 +259,7 @@ pub(crate) fn number(code: i32, title: &str) -> Option<Layout> {
 }
 
 /// The form of a member; `by` is the counter of an array of any length.
-pub(crate) fn member(
-    element: &StreamerElement,
-    by: Option<By>,
-    streamers: &Streamers,
-    depth: usize,
-) -> Option<Layout> {
+pub(crate) fn member(element: &StreamerElement, by: Option<By>, streamers: &Streamers, depth: usize) -> Option<Layout> {
     let (code, shape) = (element.code, element.shape.as_slice());
     match code {
         1..=19 => number(code, &element.title).map(|item| item.array(shape)),

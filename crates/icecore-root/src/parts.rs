@@ -18,12 +18,17 @@ pub struct Part {
 /// What an array holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartKind {
-    Numbers { dtype: DType, shape: Vec<u64> },
+    Numbers {
+        dtype: DType,
+        shape: Vec<u64>,
+    },
     Text,
     /// Lengths of the lists whose elements are at `content`, beside it.
     Lists,
     /// Members, below it; there is no array.
-    Record { tuple: bool },
+    Record {
+        tuple: bool,
+    },
 }
 
 impl Column {

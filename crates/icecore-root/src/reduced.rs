@@ -143,7 +143,8 @@ mod tests {
     #[test]
     fn titles_give_the_encoding_that_root_uses() {
         let whole = Encoding::Float;
-        let factor = |low: f64, high: f64, bits: u32| Encoding::Range { low, factor: 2f64.powi(bits as i32) / (high - low) };
+        let factor =
+            |low: f64, high: f64, bits: u32| Encoding::Range { low, factor: 2f64.powi(bits as i32) / (high - low) };
         let all = Encoding::Range { low: 0.0, factor: f64::from(u32::MAX) / 10.0 };
         let cases = [
             (true, "", whole),

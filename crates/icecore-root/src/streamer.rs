@@ -140,7 +140,8 @@ fn element<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<StreamerElement
     let dimensions = usize::try_from(cursor.i32()?).unwrap_or_default();
     let bounds = if head.version == 1 { cursor.i32()? } else { 5 };
     let bounds = usize::try_from(bounds).map_err(|_| corrupt(format!("member {name:?}: {bounds} dimensions")))?;
-    let shape = cursor.i32s(bounds)?.into_iter().take(dimensions).map(|n| u64::try_from(n).unwrap_or_default()).collect();
+    let shape =
+        cursor.i32s(bounds)?.into_iter().take(dimensions).map(|n| u64::try_from(n).unwrap_or_default()).collect();
     let type_name = cursor.string()?;
     finish(&mut cursor, head)?;
     let counted = matches!(object.class, "TStreamerBasicPointer" | "TStreamerLoop");

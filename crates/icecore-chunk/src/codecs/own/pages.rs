@@ -132,13 +132,7 @@ impl Pages {
         Ok(pages_runs::write(&lengths, self.page, [&first, &second], &mut out).map(|()| out))
     }
 
-    fn decode_runs(
-        &self,
-        stored: &[u8],
-        wanted: &[Range<usize>],
-        out: &mut [u8],
-        scratch: &mut Scratch,
-    ) -> Result<()> {
+    fn decode_runs(&self, stored: &[u8], wanted: &[Range<usize>], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
         let size = self.size();
         let runs = Runs::parse(stored, out.len() / size, self.page)?;
         let chosen = runs.chosen(wanted.iter().map(|range| range.start / size..range.end.div_ceil(size)));

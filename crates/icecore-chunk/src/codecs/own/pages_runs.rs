@@ -77,7 +77,8 @@ impl<'a> Runs<'a> {
         let (sum, rest) = rest.split_first_chunk::<SUM>().ok_or_else(short)?;
         check(&stored[..FIXED + firsts.len()], u32::from_le_bytes(*sum), "the table of runs")?;
         let (lengths, values) = rest.split_at_checked(u32::from_le_bytes([e, f, g, h]) as usize).ok_or_else(short)?;
-        let mut starts: Vec<usize> = firsts.as_chunks::<4>().0.iter().map(|n| u32::from_le_bytes(*n) as usize).collect();
+        let mut starts: Vec<usize> =
+            firsts.as_chunks::<4>().0.iter().map(|n| u32::from_le_bytes(*n) as usize).collect();
         starts.push(elements);
         match starts.first() == Some(&0) && starts.is_sorted() {
             true => Ok(Runs { count, starts, page, lengths, values }),
