@@ -19,7 +19,7 @@ from icecore.sources.tables.preamble import unique
 NAMES = ("ReadMe", "README", "readme", "ReadMe.txt", "README.txt", "readme.txt")
 #: hint: where tables are described in a ReadMe
 TABLES = "tables are below its lines 'Byte-by-byte Description of file: NAME'"
-_TITLE = re.compile(r"\s*byte-(?:by|per)-byte\s+description\s+of\s+files?\s*:\s*(.*)", re.IGNORECASE)
+_TITLE = re.compile(r"byte-(?:by|per)-byte\s+description\s+of\s+files?\s*:(.*)", re.IGNORECASE)
 _RULE = re.compile(r"(-{40,}|={40,})\s*")
 _WILD = ("*", "?")
 
@@ -31,7 +31,7 @@ def is_named(name: str) -> bool:
 
 def is_readme(name: str, start: bytes) -> bool:
     """Whether a file is a ReadMe with descriptions of other files."""
-    return is_named(name) and any(_TITLE.fullmatch(line) for line in decoded(start).splitlines())
+    return is_named(name) and any(_TITLE.fullmatch(line.strip()) for line in decoded(start).splitlines())
 
 
 def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
@@ -43,7 +43,7 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
     lines = decoded(text).splitlines()
     specs = []
     for i, line in enumerate(lines):
-        title = _TITLE.fullmatch(line)
+        title = _TITLE.fullmatch(line.strip())
         if title is None:
             continue
         rules = [j for j in range(i + 1, len(lines)) if _RULE.fullmatch(lines[j])][:3]

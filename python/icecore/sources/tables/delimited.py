@@ -34,8 +34,8 @@ _SECONDS, _OFFSET = rb"\d\d?:\d\d:\d\d", rb"( ?(Z|[-+]\d\d:?\d\d))?"
 _COMMA = re.compile(
     rb' *"?([-+]?\d*,\d+([eE][-+]?\d+)?|([-./\w]+[ T])?' + _SECONDS + rb",\d+" + _OFFSET + rb')"?\r? *'
 )
-#: most lines of a row of names, and a line break between two of them
-_TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
+#: most lines of a row of names
+_TALLEST = 100
 #: quoted text, which may contain line ends of any kind
 _QUOTED = re.compile(rb'"[^"]*"')
 #: a row that is only a date and a time of day
@@ -214,7 +214,7 @@ def _rows(lines: list[bytes]) -> list[bytes]:
         if sum(part.count(b'"') for part in begun) % 2 == 0:
             rows.append(b"\n".join(begun))
             begun = []
-    body = _body([_BREAK.sub(b" ", row) for row in rows])
+    body = _body([_in_one(row) for row in rows])
     for separator in (_SEPARATORS[i : i + 1] for i in range(len(_SEPARATORS))):
         counts = Counter(_count(row, separator) for row in body)
         usual, number = counts.most_common(1)[0] if counts else (0, 0)
@@ -232,7 +232,7 @@ def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
     for last in range(first + 1, min(first + _TALLEST, len(lines))):
         row = b"\n".join(lines[first : last + 1])
         if row.count(b'"') % 2 == 0:
-            is_row = lines[first].count(b'"') % 2 and _count(_BREAK.sub(b" ", row), separator) == count
+            is_row = lines[first].count(b'"') % 2 and _count(_in_one(row), separator) == count
             return [*lines[:first], row, *lines[last + 1 :]] if is_row else lines
     return lines
 
@@ -243,7 +243,16 @@ def _whole(lines: list[bytes]) -> list[bytes]:
 
 def _flat(lines: list[bytes]) -> list[bytes]:
     """Return the whole lines, each without line breaks."""
-    return [_BREAK.sub(b" ", line) for line in _whole(lines)]
+    return [_in_one(line) for line in _whole(lines)]
+
+
+def _in_one(row: bytes) -> bytes:
+    """Return a row with a space for each of its line breaks and the blanks around it."""
+    if b"\n" not in row:
+        return row
+    first, *inner, last = row.split(b"\n")
+    parts = (first.rstrip(), *filter(None, map(bytes.strip, inner)), last.lstrip())
+    return b" ".join(parts)
 
 
 def _body(lines: list[bytes]) -> list[bytes]:

@@ -10,8 +10,8 @@ from itertools import pairwise
 Cells = Sequence[bytes]
 
 #: a number, also with a decimal comma or thousands separators
-_NUMBER = re.compile(rb"[-+]?(\d+([ '.,]\d{3})*[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?")
-_TIME = re.compile(rb"\d+[-/:.]\d+([-/:.,TZ +]+\d*)*")
+_NUMBER = re.compile(rb"[-+]?(\d+([ '.,]\d{3})*([.,]\d*)?|[.,]\d+)([eEdD][-+]?\d+)?")
+_TIME = re.compile(rb"\d+[-/:.]\d+([-/:.,TZ +][-/:.,TZ +\d]*)?")
 _YEAR = re.compile(rb"[12]\d{3}")
 #: markers of missing numbers
 _MARKERS = (b"nan", b"-nan", b"inf", b"-inf", b"na", b"n/a", b"null", b"none", b"-", b"--", b"*")

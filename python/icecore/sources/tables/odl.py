@@ -16,7 +16,7 @@ from icecore.sources.tables.odl_repair import without_malformed
 _SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 #: strings and comments, in which END is ignored; an unclosed one extends to the end of the text
-_INSIDE = re.compile(rb'"[^"]*(?:"|\Z)|/\*.*?(?:\*/|\Z)|' + _END.pattern, re.MULTILINE | re.DOTALL)
+_INSIDE = re.compile(rb'"[^"]*"?|/\*(?:[^*]|\*(?!/))*(?:\*/)?|' + _END.pattern, re.MULTILINE | re.DOTALL)
 #: largest number of tokens per character of a label that pvl may read, more than a valid label needs
 _LOOKS = 20
 #: a keyword that does not occur in labels
