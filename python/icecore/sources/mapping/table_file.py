@@ -60,7 +60,7 @@ class TableSpec:
         notes: sentences about properties that were inferred from the data and may be wrong.
         doubt: why the columns can't be inferred without an option; empty if they can.
         name: name of the table in a label that describes several.
-        followed: whether another table follows in the same file.
+        until: number of bytes before the next table of the same file; None if there is none.
         cut: how the fields of a table without a label were found: from columns of spaces, or from lines above
             the rows; empty if a label or separators define them.
         width: bytes of a row without its line end, if the fields were inferred from the first lines.
@@ -70,6 +70,9 @@ class TableSpec:
         trimmed: whether rows of fixed fields may lack trailing spaces.
         crlf: whether the rows of a trimmed table end in CR LF.
         closing: the line that ends the rows of a table, as in RST.
+        in_characters: whether the fields count characters; a survey of all lines then finds how many bytes those take.
+        characters: stretches of a row that count characters, each with its number of characters, and the bytes
+            that it takes in a row with room for all of them; the fields then count bytes of such a row.
     """
 
     label: str
@@ -85,7 +88,7 @@ class TableSpec:
     notes: tuple[str, ...] = ()
     doubt: str = ""
     name: str = ""
-    followed: bool = False
+    until: int | None = None
     cut: Literal["", "spaces", "stated"] = ""
     width: int = 0
     between: tuple[int, ...] = ()
@@ -94,6 +97,8 @@ class TableSpec:
     trimmed: bool = False
     crlf: bool = False
     closing: bytes = b""
+    in_characters: bool = False
+    characters: tuple[tuple[int, int], ...] = ()
 
     @property
     def blank_row(self) -> bytes:

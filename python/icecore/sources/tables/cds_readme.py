@@ -34,14 +34,14 @@ def is_readme(name: str, start: bytes) -> bool:
     return is_named(name) and any(_TITLE.fullmatch(line.strip()) for line in decoded(start).splitlines())
 
 
-def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
-    """Return the tables that a ReadMe describes, except for names with wildcards.
+def read(name: str, text: bytes, find: Finder) -> tuple[list[TableSpec], list[str]]:
+    """Return the tables that a ReadMe describes, and a note on each name with wildcards.
 
     Raises:
         Error: ``format`` for a description without columns.
     """
     lines = decoded(text).splitlines()
-    specs = []
+    specs, left = [], []
     for i, line in enumerate(lines):
         title = _TITLE.fullmatch(line.strip())
         if title is None:
@@ -54,9 +54,9 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
         named = zip(fields, unique([field.name for field in fields]), strict=True)
         columns = tuple(replace(field, name=label) for field, label in named)
         files = [file for file in re.split(r"[\s,]+", title[1].strip()) if file]
-        specs += [
-            TableSpec(name, file, "fixed", columns, cut="stated")
-            for file in files
-            if not any(sign in file for sign in _WILD)
-        ]
-    return specs
+        for file in files:
+            if any(sign in file for sign in _WILD):
+                left.append(f"{file} left out: it stands for several files")
+            else:
+                specs.append(TableSpec(name, file, "fixed", columns, cut="stated"))
+    return specs, left

@@ -25,10 +25,11 @@ def begin_format(
     fmt, spec = _infer(attempt, file, text)
     if attempt.described is None:
         attempt.described = {field.name: field.attrs for field in spec.fields}
-    stated_here = spec.fields if spec.label else ()
-    differing = label_check.differing(attempt.job.path, attempt.described, file, stated_here)
+    path, held = attempt.job.path, attempt.columns.held
+    differing = label_check.differing(path, attempt.described, file, spec.fields)
+    differing += label_check.zones(path, held, fmt["columns"], file)
     attempt.done.notes += [(file.name, what) for what in differing]
-    attempt.described = label_check.joined(attempt.described, stated_here)
+    attempt.described = label_check.joined(attempt.described, spec.fields)
     attempt.columns.unproven = False
     if not attempt.columns.agree(fmt["columns"], file, bool(attempt.arrays)):
         # A restart is expensive: check the other files first, so that one restart covers all of them.

@@ -1,4 +1,4 @@
-"""Delimited text table with the number of rows stated in its label: further lines are not rows."""
+"""Text table with the number of rows stated in its label: further lines are not rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ def reach(text: bytes | np.ndarray, lines: int | None) -> int:
 
 class Counted:
     """Parser with the interface of :class:`icecore._icecore.TextFormat` for a fixed number of rows. The bytes
-    after them are stored unchanged.
+    after them are stored unchanged. Lines that are not rows don't count.
     """
 
-    def __init__(self, native: Any, rows: int) -> None:
-        self._native, self._left = native, rows
+    def __init__(self, native: Any, rows: int, row_bytes: int = 0) -> None:
+        """``row_bytes``: the length of each row, if all have the same."""
+        self._native, self._left, self._row = native, rows, row_bytes
         #: the first bytes after the rows
         self.behind = b""
 
@@ -32,7 +33,7 @@ class Counted:
         """Return the columns of the next rows; it parses at most as many lines as rows are left."""
         if not self._left:
             return self._behind(text)
-        end = reach(text, self._left)
+        end = len(text) if self._row and len(text) <= self._left * self._row else reach(text, self._left)
         parsed = self._native.parse(text[:end], last or end < len(text), checked)
         self._left = max(self._left - int(parsed["rows"]), 0)
         return parsed

@@ -40,7 +40,8 @@ def _constant(state: FileState) -> list[str]:
     for start, length in layout["cells"]:
         between[start : start + length] = " " * length
     found = _INK.finditer("".join(between))
-    return [f"{match[0][:_SHOWN]!r} at byte {match.start() + 1}" for match in found]
+    texts = ((decoded(match[0].encode("latin-1")), match.start() + 1) for match in found)
+    return [f"{text[:_SHOWN]!r} at byte {at}" for text, at in texts]
 
 
 def doubtful(state: FileState) -> Iterator[str]:

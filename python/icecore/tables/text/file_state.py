@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -67,10 +68,12 @@ class FileState:
         row = 0.0 if spec.trimmed else float(spec.row_bytes)
         row = row or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
         self.most = max(int(_MOST / sum(column_types.dtype(c).itemsize for c in self.columns) * row), 1 << 9)
-        if spec.row_bytes and spec.rows is not None and not spec.trimmed:
-            self.limit = spec.row_bytes * spec.rows
-        elif spec.layout == "delimited" and spec.rows:
-            self.native = self._counted = Counted(self.native, spec.rows)
+        if spec.until is not None:
+            self.limit = spec.until - spec.offset
+        if spec.rows is not None and spec.row_bytes and not spec.trimmed and not print_format.has_lines(fmt):
+            self.limit = min(spec.row_bytes * spec.rows, self.limit or sys.maxsize)
+        elif spec.rows is not None and not spec.trimmed:
+            self.native = self._counted = Counted(self.native, spec.rows, spec.row_bytes)
         if spec.closing:
             self.native = Closed(self.native, spec.closing)
         if spec.layout != "binary":
@@ -90,7 +93,7 @@ class FileState:
         """The line after the label's last row if it looks like another row; otherwise empty."""
         behind = self._counted.behind if self._counted is not None else self._behind
         line = behind[: behind.find(b"\n") + 1]
-        if not line.strip() or self.spec is None or self.spec.followed or self.spec.layout == "binary":
+        if not line.strip() or self.spec is None or self.spec.until is not None or self.spec.layout == "binary":
             return b""
         assert self.format is not None
         parsed = print_format.native(self.format).parse(np.frombuffer(line, "u1"), True)

@@ -63,7 +63,7 @@ def padded(spec: TableSpec, text: bytes) -> bytes:
     lines = text.split(b"\n", max(_PADDED // spec.row_bytes, 100))
     if len(lines) > 1:
         lines[-1] = b""
-    return _icecore.pad_rows(spec.blank_row, b"\n".join(lines))
+    return _icecore.pad_rows(spec.blank_row, b"\n".join(lines), spec.characters)
 
 
 def _own(spec: TableSpec, text: bytes) -> bytes:

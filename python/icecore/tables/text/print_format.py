@@ -64,6 +64,8 @@ def infer(
         layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
         if spec.trimmed:
             layout["fixed"]["trimmed"] = True
+        if spec.characters:
+            layout["fixed"]["characters"] = [list(stretch) for stretch in spec.characters]
     else:
         spec = table.spec
         text = text[: reach(text, spec.rows)]
