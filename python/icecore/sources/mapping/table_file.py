@@ -107,6 +107,22 @@ class TableSpec:
         return b" " * (self.row_bytes - len(end)) + end
 
 
+@dataclass
+class SharedText:
+    """The text of a file with several tables: each stores the stretch from its first row to the next table.
+
+    Attributes:
+        tables: path of each table and its name of the file, in the order of their stretches.
+        starts: first byte of each stretch; the first one begins at 0.
+        size, sha256: those of the whole file, once it was read.
+    """
+
+    tables: list[tuple[str, str]]
+    starts: list[int]
+    size: int = 0
+    sha256: str = ""
+
+
 @dataclass(frozen=True)
 class TableFile:
     """One table of one file, which ``pack`` streams.
@@ -116,9 +132,20 @@ class TableFile:
         place: location of the data, for messages and to compare sources.
         open: opens the decompressed bytes from the start.
         spec: description from a label, or None.
+        shared: text of the file if it holds several tables that are packed together.
+        part: number of the table's stretch of that text.
     """
 
     name: str
     place: str
     open: Callable[[], IO[bytes]]
     spec: TableSpec | None = None
+    shared: SharedText | None = None
+    part: int = 0
+
+    @property
+    def stretch(self) -> tuple[int, int | None]:
+        """First byte of the text that is stored with the table, and the byte after it; None at the end of the file."""
+        if self.shared is None:
+            return 0, None
+        return self.shared.starts[self.part], next(iter(self.shared.starts[self.part + 1 :]), None)

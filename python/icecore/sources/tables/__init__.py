@@ -27,6 +27,7 @@ from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.sources.tables import cds_readme, pds3, pds4, text_kinds
 from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
+from icecore.sources.tables.metadata_json import described
 from icecore.sources.tables.preamble import COMMENTS, unique
 from icecore.sources.tables.xml_kind import refusal, root_element
 
@@ -176,7 +177,9 @@ def _tables(
                 left.append(Note(f"/{member.name}", "unsupported", f"{known[0]}, no table"))
                 return []
         spec = _sniffed(member, start)
-        return [] if spec is None else [TableFile(member.name, member.place, member.open, spec)]
+        if spec is None:
+            return []
+        return [TableFile(member.name, member.place, member.open, described(spec, member.place))]
 
     def find(name: str) -> Member | None:
         return _find(name, member, siblings, source) if name else member
@@ -201,8 +204,10 @@ def _tables(
 
 
 def _next(spec: TableSpec, specs: Sequence[TableSpec]) -> int | None:
-    """Return the number of bytes before the next table of a file."""
-    return min((s.offset for s in specs if s.file == spec.file and s.offset > spec.offset), default=None)
+    """Return the number of bytes before the next table of a file; None if there is none, or if both share rows."""
+    found = min((s.offset for s in specs if s.file == spec.file and s.offset > spec.offset), default=None)
+    end = spec.offset + spec.row_bytes * (spec.rows or 0)
+    return found if found is not None and end <= found else None
 
 
 def _reader(name: str, start: bytes) -> ModuleType | None:
@@ -376,4 +381,5 @@ def headed(table: TableFile, header: bool | None, units: bool | None) -> TableFi
     if table.spec.label:
         return table
     start = _start(Member(table.name, table.place, table.open))
-    return replace(table, spec=sniff(start, table.name, header, units))
+    spec = sniff(start, table.name, header, units)
+    return replace(table, spec=spec and described(spec, table.place))

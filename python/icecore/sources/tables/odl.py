@@ -1,4 +1,4 @@
-"""Parse the language of PDS3 labels (ODL) with pvl, with a guard against its endless loops."""
+"""Parse the language of PDS3 labels (ODL): common statements here, others with pvl and a guard against its endless loops."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources.tables.encoding import decoded
+from icecore.sources.tables.odl_statements import Based, statements
 from icecore.sources.tables.odl_repair import without_malformed
 
 #: a line that may precede a label: an SFDU marker of the archive, not a statement
@@ -81,6 +82,11 @@ def _statements(text: bytes) -> str:
 
 
 def _loaded(name: str, label: str) -> Any:
+    found = statements(label)
+    return _by_pvl(name, label) if found is None else found
+
+
+def _by_pvl(name: str, label: str) -> Any:
     try:
         import pvl
     except ModuleNotFoundError:
@@ -94,10 +100,6 @@ def _loaded(name: str, label: str) -> Any:
     except Exception as error:  # pvl raises many classes
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise _Invalid(first[0]) from error
-
-
-class Based(int):
-    """A number with its base in the label, ``16#7F#``; it may be a bit pattern."""
 
 
 @cache

@@ -18,6 +18,9 @@ def kept(state: FileState) -> Iterator[str]:
     """Yield notes about text between the first and the last row that is in no value: amount and place."""
     if state.odd:
         yield f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
+    lines, first = state.trailer
+    if lines and not state.beyond:
+        yield f"{plural(lines, 'line')} kept as text behind the last row: {first[:60]!r}"
     if state.outside is not None:
         count, row, cell = state.outside
         shown = decoded(cell).strip()[:_SHOWN]

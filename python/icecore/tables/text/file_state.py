@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from icecore import errors
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import column_types, print_format
 from icecore.tables.text.closing_line import Closed
-from icecore.tables.text.counted_rows import BEHIND, Counted
+from icecore.tables.text.counted_rows import BEHIND, Counted, inked
 from icecore.tables.text.encoding_check import Encoded
 from icecore.tables.text.line_numbers import LineNumbers
 from icecore.tables.text.long_lines import Endless
@@ -35,7 +36,7 @@ class FileState:
         self.rows: int | None = None
         self.limit: int | None = None
         self.most = BLOCK
-        self.escaped = self.lines = self.odd = 0
+        self.escaped = self.lines = self.odd = self.parsed = 0
         self.shown = ""
         #: column of numbers or times → number of its cells that are words
         self.words: Counter[int] = Counter()
@@ -46,7 +47,7 @@ class FileState:
         self.outside_at = ""
         self.cells_at: dict[int, str] = {}
         self._counted: Counted | None = None
-        self._behind = b""
+        self._behind, self._following = b"", 0
         #: column → number of cells, and the first of them
         self.junk: dict[int, tuple[int, bytes]] = {}
         self.lost: dict[int, tuple[int, bytes]] = {}
@@ -87,6 +88,16 @@ class FileState:
     def follows(self, text: np.ndarray) -> None:
         """Record the text after the table's last row."""
         self._behind = self._behind or text[:BEHIND].tobytes()
+        if self.spec is not None and self.spec.until is None and self.spec.layout != "binary":
+            self._following += inked(text)
+
+    @property
+    def trailer(self) -> tuple[int, bytes]:
+        """Number of lines after the table's last row that are kept as text, and the first of them."""
+        counted = self._counted if self.spec is not None and self.spec.until is None else None
+        lines = self._following + (counted.lines if counted is not None else 0)
+        texts = (line for line in (self._behind or (counted.behind if counted else b"")).split(b"\n"))
+        return lines, next((line for line in texts if line.strip()), b"")
 
     @property
     def beyond(self) -> bytes:
@@ -103,6 +114,7 @@ class FileState:
     def count(self, parsed: dict[str, Any], start: int, text: np.ndarray) -> None:
         """Count the parts of ``text`` that are kept as text; its first row is row ``start``."""
         self.numbers.take(text)
+        self.parsed += len(text)
         self.escaped += parsed["escaped"]
         self.lines += parsed["lines"]
         if parsed["line"] is not None:
@@ -121,6 +133,16 @@ class FileState:
                 self.outside_at = self.numbers.of_row(parsed, row)
             before, first, shown = self.outside or (0, start + row, cell)
             self.outside = before + count, first, shown
+
+    def check(self, outside: int, size: int) -> None:
+        """Check that each byte of the file is in a row, in a line that is kept, or ``outside`` the rows.
+
+        Raises:
+            Error: ``internal``.
+        """
+        if outside + self.parsed != size:
+            message = f"{self.file.place} has {size:,} bytes, of which {outside + self.parsed:,} would be stored"
+            raise errors.make("internal", message, "please report it")
 
     def of_words(self) -> list[int]:
         """Return the columns of numbers and times that contain too many words and therefore become text.
