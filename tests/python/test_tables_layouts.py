@@ -101,15 +101,15 @@ def runs(layout: Layout) -> Made:
 def labelled(layout: Layout) -> Made:
     """Records of a PDS3 or PDS4 label, with lines of another length."""
     rows = layout.values()
-    lines = [f"{n:>6} {w.encode(layout.encoding).ljust(12).decode(layout.encoding)} {x:>10.2f} {'' if k is None else k:>6}" for n, w, x, k in rows]
-    size, junk = 6 + 1 + 12 + 1 + 10 + 1 + 6 + 2, 0
+    lines = [f"{n:>6} {w.encode(layout.encoding).ljust(14).decode(layout.encoding)} {x:>10.2f} {'' if k is None else k:>6}" for n, w, x, k in rows]
+    size, junk = 6 + 1 + 14 + 1 + 10 + 1 + 6 + 2, 0
     if layout.random.random() < 0.7:
         for at in sorted(layout.random.sample(range(SAMPLE + 100, ROWS), 2), reverse=True):
             lines.insert(at, layout.random.choice(["x" * 300, "y" * 70_000, "short"]))
             junk += 1
     text = "".join(line + "\r\n" for line in lines).encode(layout.encoding)
     kinds = ("ASCII_INTEGER", "CHARACTER", "ASCII_REAL", "ASCII_INTEGER")
-    place = list(zip("NWXK", kinds, (1, 8, 21, 32), (6, 12, 10, 6), strict=True))
+    place = list(zip("NWXK", kinds, (1, 8, 23, 34), (6, 14, 10, 6), strict=True))
     columns = "".join(
         f"OBJECT = COLUMN\nNAME = {a}\nDATA_TYPE = {b}\nSTART_BYTE = {c}\nBYTES = {d}\nEND_OBJECT = COLUMN\n" for a, b, c, d in place
     )

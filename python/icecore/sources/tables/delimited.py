@@ -11,8 +11,8 @@ from icecore.sources.mapping.table_file import Field, TableSpec
 from icecore.sources.tables import diviner_columns
 from icecore.sources.tables.byte_by_byte import bytewise
 from icecore.sources.tables.ecsv import ecsv
-from icecore.sources.tables.letters import Letters
 from icecore.sources.tables.header import has_values, is_header, is_measured, names_rows
+from icecore.sources.tables.letters import Letters, flat
 from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
 from icecore.sources.tables.ruled_table import ruled
 from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
@@ -137,21 +137,27 @@ def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | 
     found = _layout_of(lines, name, header)
     letters = Letters.of(lines) if found is None or found == b" " or isinstance(found, TableSpec) else None
     if letters is not None:
-        flat = list(map(letters.flat, lines))
-        other = _layout_of(flat, name, header)
+        plain = list(map(letters.flat, lines))
+        other = _layout_of(plain, name, header)
         if isinstance(other, TableSpec) and (
-            not isinstance(found, TableSpec) or _fit(other, flat) > _fit(found, lines)
+            not isinstance(found, TableSpec) or _fit(other, plain) > _fit(found, lines)
         ):
-            found = letters.restored(other, flat, lines)
+            found = letters.restored(other, plain, lines)
         elif found is None and isinstance(other, bytes):
             found = other
     return replace(found, offset=mark + found.offset) if isinstance(found, TableSpec) else found
 
 
+def counts_characters(spec: TableSpec, text: bytes) -> bool:
+    """Whether the stated fields of a layout fit more lines of a text if they count characters, not bytes."""
+    lines = [line for line in _sampled(text) if not line.isascii()]
+    return bool(lines) and _fit(spec, [*map(flat, lines)]) > _fit(spec, lines)
+
+
 def _fit(spec: TableSpec, lines: list[bytes]) -> int:
     """Return how many lines have spaces between the fields of a layout, and how many have its length."""
     fields = {at for field in spec.fields for at in range(field.start, field.start + field.length)}
-    between = spec.between or [at for at in range(spec.width) if at not in fields]
+    between = spec.between or [at for at in range(spec.width or max(fields)) if at not in fields]
     body = _body(_whole(lines))
     return sum(not any(line[at : at + 1].strip() for at in between) for line in body) + sum(
         len(line) == spec.width for line in body
@@ -230,11 +236,11 @@ def with_blank_cells(start: bytes, odd: bytes, names: list[str]) -> TableSpec | 
     lines = _rows(_sampled(start[mark:]))
     lines = [*lines[:-1], odd, b""]
     letters = Letters.of(lines)
-    flat = lines if letters is None else list(map(letters.flat, lines))
-    whole = _flat(flat)
-    spec = _of_blank_cells(_body(whole), flat, whole, None)
+    plain = lines if letters is None else list(map(letters.flat, lines))
+    whole = _flat(plain)
+    spec = _of_blank_cells(_body(whole), plain, whole, None)
     if spec is not None and letters is not None:
-        spec = letters.restored(spec, flat, lines)
+        spec = letters.restored(spec, plain, lines)
     if spec is None or [field.name for field in spec.fields] != names:
         return None
     return replace(spec, offset=mark + spec.offset, trimmed=True)

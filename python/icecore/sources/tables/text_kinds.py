@@ -14,6 +14,8 @@ from icecore import errors
 
 #: number of lines and of bytes that are examined
 _LINES, _BYTES = 5000, 1 << 16
+#: number of lines that are examined first
+_HEAD = 40
 #: percentage of the lines that must have the form of a format without a signature
 _MOST = 90
 _CSV = "write its rows as CSV"
@@ -79,7 +81,8 @@ def kind(start: bytes) -> tuple[str, str] | None:
     lines = [line for line in lines[: -1 if len(lines) > 1 else None] if line]
     if len(lines) < 2:
         return None
-    return next(((name, hint) for name, is_one, hint in _FORMS if is_one(lines)), None)
+    head = lines[:_HEAD]
+    return next(((name, hint) for name, is_one, hint in _FORMS if is_one(head) and is_one(lines)), None)
 
 
 def refusal(place: str, found: tuple[str, str]) -> errors.Error:

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
-from icecore.sources.tables.delimited import by_runs, with_blank_cells
+from icecore.sources.tables.delimited import by_runs, counts_characters, with_blank_cells
 from icecore.sources.tables.header import is_measured
 from icecore.sources.tables.letters import flat
 from icecore.sources.tables.preamble import COMMENTS
@@ -74,6 +74,9 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
         return None
     if spec.closing and (found := ending(spec.closing).search(text.tobytes())) is not None:
         text = text[: found.start()]
+    if spec.label and not spec.in_characters and counts_characters(spec, text[:_START].tobytes()):
+        spec = replace(spec, in_characters=True)
+        file = replace(file, spec=spec)
     shape = Shape(spec.in_characters)
     shape.add(text, [])
     inside = [at for at in spec.between if at < len(shape.occupied)]

@@ -90,7 +90,7 @@ def _describe(attempt: Attempt, state: FileState, size: int, sha256: str, source
         attempt.proofs[-1].columns = attempt.growing.sums()
     source.update({"bytes": size, "sha256": sha256} if attempt.options.keep else {})
     source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
-    if notes := [*file_notes.kept(state), *file_notes.doubtful(state)]:
+    if notes := [*file_notes.kept(state, attempt.options.keep), *file_notes.doubtful(state)]:
         source["notes"] = notes
         attempt.done.notes += [(state.file.name, note) for note in notes]
 

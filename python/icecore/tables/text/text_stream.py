@@ -42,6 +42,7 @@ class TextStream:
         open: Callable[[], IO[bytes]],
         hashed: bool = True,
         block: int = BLOCK,
+        *,
         start: int = 0,
         stop: int | None = None,
     ) -> None:
