@@ -35,7 +35,7 @@ _TYPES = frozenset(
 )
 _STRINGS = frozenset("string str text char varchar character object category factor".split())
 #: an exponent: m2, s-1, m^2, m**2, m²
-_EXPONENT = re.compile(r"(?:\^|\*\*)?[-+]?(?:\d(?:\.\d)?|[⁻⁺]?[⁰¹²³⁴-⁹])")
+_EXPONENT = re.compile(r"(?:\^|\*\*)?[-+]?(?:[1-9](?:\.\d)?|[⁻⁺]?[⁰¹²³⁴-⁹])")
 _BETWEEN = re.compile(r"[\s/.*·⋅×()\[\]{}^_]")
 #: the form of a date or a time of day: YYYY-MM-DD hh:mm:ss
 _CLOCK = re.compile(r"(?:y{2,4}|m{2}|h{2})(?:[-/:. t_]?(?:y{2,4}|m{1,3}|d{1,3}|h{1,2}|s{1,4}|f{1,9}|z|%))+")
