@@ -1,7 +1,8 @@
 """Static analysis of regular expressions: those that a backtracking engine may need superlinear time for.
 
-A pattern becomes the position automaton of its parse tree. It needs exponential time if a position has two paths back to itself over one
-word, and polynomial time if a word leads from a position to itself, from there to another one, and from that to itself
+A pattern becomes the position automaton of its parse tree. It needs exponential time if a position has two
+paths back to itself over one word, and polynomial time if a word leads from a position to itself, from there
+to another one, and from that to itself
 (Weideman et al., *Analyzing matching time behavior of backtracking regular expression matchers*, CIAA 2016).
 """
 
@@ -14,11 +15,11 @@ from itertools import product
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 
-#: characters that stand for all others in patterns of text
+#: characters beyond Latin-1: a digit, a letter, a space, a sign
 OTHERS = "\u0660\u03b1\u2003\u20ac"
 #: repetitions that are written out; more of them count as any number
 MOST = 45
-#: stands for a condition on the text around a place: a boundary, an end, an assertion
+#: condition on the text around a place: a boundary, an end, an assertion
 CONDITION = 1 << 300
 
 
@@ -42,7 +43,11 @@ class Part:
 class Build:
     def __init__(self, pattern: re.Pattern) -> None:
         self.flags = pattern.flags
-        self.letters = [bytes([i]) for i in range(256)] if isinstance(pattern.pattern, bytes) else [*map(chr, range(256)), *OTHERS]
+        self.letters = (
+            [bytes([i]) for i in range(256)]
+            if isinstance(pattern.pattern, bytes)
+            else [*map(chr, range(256)), *OTHERS]
+        )
         self.all = (1 << len(self.letters)) - 1
         self.automaton = Automaton()
         self.groups: dict[int, list] = {}
@@ -148,7 +153,11 @@ def automaton(pattern: re.Pattern, use: str) -> tuple[Automaton, set[int]]:
     flags = pattern.flags if isinstance(pattern.pattern, bytes) else pattern.flags & ~re.UNICODE
     tree = list(_parser.parse(pattern.pattern, flags))
     anything = Part(Counter(), Counter(), 1)
-    before = anything if use in ("match", "fullmatch") else build.repeat(0, sre.MAXREPEAT, [(sre.NOT_LITERAL, 1 << 21)])
+    before = (
+        anything
+        if use in ("match", "fullmatch")
+        else build.repeat(0, sre.MAXREPEAT, [(sre.NOT_LITERAL, 1 << 21)])
+    )
     behind = build.position(CONDITION) if use == "fullmatch" else anything
     whole = build.sequence([build.of(tree), behind])
     build.sequence([before, whole])
@@ -171,7 +180,7 @@ def _walk(tree: list):
 
 
 def components(nodes: list, next_of) -> dict:
-    """Return the number of the strongly connected component of each node, negative for those without a cycle."""
+    """Return the strongly connected component of each node, negative for those without a cycle."""
     index, low, stack, on, result, count = {}, {}, [], set(), {}, 0
     for root in nodes:
         if root in index:
@@ -207,7 +216,7 @@ def components(nodes: list, next_of) -> dict:
 
 
 def growth(pattern: re.Pattern, use: str = "fullmatch") -> str:
-    """Return ``exponential``, ``polynomial`` or ``linear``: how the time of a failing match may grow with the text."""
+    """Return how the time of a failing match may grow: ``exponential``, ``polynomial`` or ``linear``."""
     found, ends = automaton(pattern, use)
     chars, after = found.characters, defaultdict(list)
     for a, b in found.follow:
@@ -225,11 +234,7 @@ def growth(pattern: re.Pattern, use: str = "fullmatch") -> str:
     def pairs(node: tuple[int, int]) -> list[tuple[int, int]]:
         a, b = node
         return [
-            (c, d)
-            for c in after[a]
-            if inside(a, c)
-            for d in after[b]
-            if inside(b, d) and chars[c] & chars[d]
+            (c, d) for c in after[a] if inside(a, c) for d in after[b] if inside(b, d) and chars[c] & chars[d]
         ]
 
     together = components([(a, a) for a in loops], pairs)

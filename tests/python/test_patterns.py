@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import icecore
 import pytest
-
 from regex_automaton import growth
 
 ROOT = pathlib.Path(icecore.__file__).parent
@@ -37,7 +36,7 @@ def modules() -> Iterator[tuple[str, object]]:
 
 def uses() -> Iterator[tuple[str, re.Pattern, str]]:
     """Every pattern of the package: its place, itself, and the method that it is used with."""
-    for name, module in modules():
+    for _, module in modules():
         path = pathlib.Path(module.__file__)
         where = str(path.relative_to(ROOT))
         known = {key: value for key, value in vars(module).items() if isinstance(value, re.Pattern)}
@@ -50,11 +49,17 @@ def uses() -> Iterator[tuple[str, re.Pattern, str]]:
                     yield f"{where}:{node.lineno} {owner}.{method}", known[owner], method
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
                 continue
-            if isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.func.attr in {*_METHODS, "compile"}:
+            if (
+                isinstance(node.func.value, ast.Name)
+                and node.func.value.id == "re"
+                and node.func.attr in {*_METHODS, "compile"}
+            ):
                 try:
-                    text = eval(compile(ast.Expression(node.args[0]), where, "eval"), dict(vars(module)))  # noqa: S307
+                    text = eval(compile(ast.Expression(node.args[0]), where, "eval"), dict(vars(module)))
                 except NameError:
-                    assert where in _DYNAMIC, f"{where}:{node.lineno}: the pattern of a variable is not analysed"
+                    assert where in _DYNAMIC, (
+                        f"{where}:{node.lineno}: the pattern of a variable is not analysed"
+                    )
                     continue
                 pattern = text if isinstance(text, re.Pattern) else re.compile(text)
                 if node.func.attr != "compile":

@@ -1,4 +1,5 @@
-"""What files state of their columns: types, units, nulls, zones, and objects that are no tables."""
+# ruff: noqa: E501, PT018
+"""What files state of their columns: types, units, nulls, zones, and objects beside tables."""
 
 from __future__ import annotations
 
@@ -44,7 +45,10 @@ def test_columns_that_the_file_states_to_be_text_keep_their_zeros(tmp_path: Path
 
 @pytest.mark.parametrize("beside", ["t.csv-metadata.json", "csv-metadata.json", "datapackage.json"])
 def test_types_and_nulls_of_a_description_beside_the_table(tmp_path: Path, beside: str) -> None:
-    columns = [{"name": "site", "datatype": "string", "type": "string"}, {"titles": "x", "name": "x", "null": "0.25", "unit": "m"}]
+    columns = [
+        {"name": "site", "datatype": "string", "type": "string"},
+        {"titles": "x", "name": "x", "null": "0.25", "unit": "m"},
+    ]
     document = {"tableSchema": {"columns": columns}, "url": "t.csv"}
     if beside.startswith("data"):
         document = {"resources": [{"path": "t.csv", "schema": {"fields": columns}}]}
@@ -56,13 +60,40 @@ def test_types_and_nulls_of_a_description_beside_the_table(tmp_path: Path, besid
 
 @pytest.mark.parametrize(
     "unit",
-    "m|km|mm/s|m s-1|m^2|kg m-3|µg/m3|degC|deg C|°C|% |(m)|[mm]|counts/s|W/m^2|umol m-2 s-1|yyyy-mm-dd hh:mm:ss|UTC|mag|1/cm|kWh|hPa|J kg-1 K-1".split("|"),
+    [
+        "m",
+        "km",
+        "mm/s",
+        "m s-1",
+        "m^2",
+        "kg m-3",
+        "µg/m3",
+        "degC",
+        "deg C",
+        "°C",
+        "% ",
+        "(m)",
+        "[mm]",
+        "counts/s",
+        "W/m^2",
+        "umol m-2 s-1",
+        "yyyy-mm-dd hh:mm:ss",
+        "UTC",
+        "mag",
+        "1/cm",
+        "kWh",
+        "hPa",
+        "J kg-1 K-1",
+    ],
 )
 def test_units(unit: str) -> None:
     assert is_unit(unit.encode())
 
 
-@pytest.mark.parametrize("word", ["n.d.", "unknown", "never", "beta", "localhost", "-20.9, 36.3", "(1,234)", "postponed", "x", "s0"])
+@pytest.mark.parametrize(
+    "word",
+    ["n.d.", "unknown", "never", "beta", "localhost", "-20.9, 36.3", "(1,234)", "postponed", "x", "s0"],
+)
 def test_words_that_are_no_units(word: str) -> None:
     assert not is_unit(word.encode())
 
@@ -73,21 +104,38 @@ def test_an_option_brings_the_row_back_or_takes_it_for_units(tmp_path: Path) -> 
     other = text.replace("s,m", "foo,bar")
     assert (len(packed(tmp_path, other)), len(packed(tmp_path, other, units=True))) == (21, 20)
     assert icecore.open(tmp_path / "r").table("/t").columns["b"].attrs["units"] == "bar"
-    ran = [sys.executable, "-m", "icecore", "pack", str(tmp_path / "t.csv"), "--into", str(tmp_path / "s"), "--group", "/t", "--no-units"]
+    ran = [
+        sys.executable,
+        "-m",
+        "icecore",
+        "pack",
+        str(tmp_path / "t.csv"),
+        "--into",
+        str(tmp_path / "s"),
+        "--group",
+        "/t",
+        "--no-units",
+    ]
     subprocess.run(ran, check=True, capture_output=True)
     assert len(icecore.open(tmp_path / "s").table("/t")) == 21
 
 
 def test_times_with_and_without_an_offset(tmp_path: Path) -> None:
     for name, zone in ("a.csv", ""), ("b.csv", "+02:00"):
-        (tmp_path / name).write_text("t,x\n" + "".join(f"2020-01-01T{i:02d}:00:00{zone},{i}\n" for i in range(20)))
-    report = icecore.pack([tmp_path / "a.csv", tmp_path / "b.csv"], into=tmp_path / "r", group="/t", concat="rows")
+        (tmp_path / name).write_text(
+            "t,x\n" + "".join(f"2020-01-01T{i:02d}:00:00{zone},{i}\n" for i in range(20))
+        )
+    report = icecore.pack(
+        [tmp_path / "a.csv", tmp_path / "b.csv"], into=tmp_path / "r", group="/t", concat="rows"
+    )
     assert any("times with an offset (+02:00)" in note.message for note in report.notes)
 
 
 def pds4(folder: Path, tables: list[list[tuple[int, float]]]) -> tuple[Path, bytes]:
     """A file of several delimited tables, and its label."""
-    fields = "".join(f"<Field_Delimited><name>{n}</name><data_type>ASCII_Real</data_type></Field_Delimited>" for n in "ab")
+    fields = "".join(
+        f"<Field_Delimited><name>{n}</name><data_type>ASCII_Real</data_type></Field_Delimited>" for n in "ab"
+    )
     at, body, text = 0, "", b""
     for number, rows in enumerate(tables):
         part = b"".join(b"%d,%.3f\r\n" % row for row in rows)
@@ -116,14 +164,18 @@ def test_several_tables_of_a_file_keep_its_text_once(tmp_path: Path, concat: str
     for count in 1, 6:
         label, text = pds4(tmp_path, _tables(count))
         icecore.pack(label, into=tmp_path / f"r{count}", group="/t", concat=concat)
-        sizes[count] = sum(p.stat().st_size for p in (tmp_path / f"r{count}").rglob("*") if p.is_file()) / len(text)
+        sizes[count] = sum(
+            p.stat().st_size for p in (tmp_path / f"r{count}").rglob("*") if p.is_file()
+        ) / len(text)
     assert sizes[6] < sizes[1] * 1.1
     repo = icecore.open(tmp_path / "r6")
     for path in ["/t"] if concat else [f"/t/T{i}" for i in range(6)]:
         for source in sources(repo, path):
             restore(repo, path, tmp_path / "again", source.name)
             assert (tmp_path / "again").read_bytes() == text
-    assert concat or np.asarray(repo.table("/t/T3").columns["b"][...]).tolist() == [float(f"{x:.3f}") for _, x in _tables(6)[3]]
+    assert concat or np.asarray(repo.table("/t/T3").columns["b"][...]).tolist() == [
+        float(f"{x:.3f}") for _, x in _tables(6)[3]
+    ]
 
 
 def test_text_of_a_table_that_is_gone_is_named(tmp_path: Path) -> None:
@@ -199,9 +251,14 @@ def test_objects_that_are_no_tables_are_named(tmp_path: Path) -> None:
     image = '^IMAGE = "M.IMG"\r\nOBJECT = IMAGE\r\n LINES = 5\r\n LINE_SAMPLES = 8\r\nEND_OBJECT = IMAGE\r\n'
     label.write_text(label.read_text().replace("^TABLE", image + "^TABLE"), newline="")
     report = icecore.pack(label, into=tmp_path / "r", group="/t")
-    told = "IMAGE in M.IMG left out, 5 x 8 (LINES x LINE_SAMPLES): it is no table"
+    told = "IMAGE in M.IMG left out, 5 x 8 (LINES x LINE_SAMPLES): only tables are read"
     assert [note.message for note in report.notes] == [told]
-    shown = subprocess.run([sys.executable, "-m", "icecore", "info", str(tmp_path / "r"), "/t"], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-m", "icecore", "info", str(tmp_path / "r"), "/t"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert told in " ".join(shown.stdout.split())
 
 
@@ -209,7 +266,9 @@ def test_objects_that_are_no_tables_are_named(tmp_path: Path) -> None:
 def test_nulls_and_units_of_later_files(tmp_path: Path, append: bool) -> None:
     for name, unit, null in ("a.tbl", "Jy", "-99"), ("b.tbl", "mJy", "-9999"):
         rows = "".join(f" {i:3d}   {null if i % 4 == 0 else i * 0.5:>7} \n" for i in range(40))
-        (tmp_path / name).write_text(f"|  t |      x |\n| int| double |\n|    |{unit:^8}|\n|    |{null:^8}|\n{rows}")
+        (tmp_path / name).write_text(
+            f"|  t |      x |\n| int| double |\n|    |{unit:^8}|\n|    |{null:^8}|\n{rows}"
+        )
     files = [tmp_path / "a.tbl", tmp_path / "b.tbl"]
     first = files[:1] if append else files
     report = icecore.pack(first, into=tmp_path / "r", group="/t", concat="rows")

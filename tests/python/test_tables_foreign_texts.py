@@ -1,3 +1,4 @@
+# ruff: noqa: E501, PT018
 """Texts of other formats are refused by name; tables that look a little like them are packed."""
 
 from __future__ import annotations
@@ -53,8 +54,10 @@ def test_they_are_left_out_of_an_archive_with_a_note(tmp_path: Path) -> None:
 
 
 TABLES = {
-    "VCF": "##fileformat=VCFv4.2\n##source=x\n#CHROM\tPOS\tID\n" + "".join(f"chr1\t{i}\trs{i}\n" for i in range(9)),
-    "a preamble of fields": "Station: X\nLatitude: 1.5\nLongitude: 2.5\n\ndate,t\n" + "".join(f"2020-01-{i + 1:02d},{i}.5\n" for i in range(20)),
+    "VCF": "##fileformat=VCFv4.2\n##source=x\n#CHROM\tPOS\tID\n"
+    + "".join(f"chr1\t{i}\trs{i}\n" for i in range(9)),
+    "a preamble of fields": "Station: X\nLatitude: 1.5\nLongitude: 2.5\n\ndate,t\n"
+    + "".join(f"2020-01-{i + 1:02d},{i}.5\n" for i in range(20)),
     "a preamble of settings": "gain = 5\ntime = 7\n" + "".join(f"{i} {i * 2} {i * 3}\n" for i in range(30)),
     "sentences of one kind": "".join(f"$GPGGA,{i},{i * 2},3*4A\n" for i in range(9)),
     "IPAC": "\\fixlen = T\n|  a |  b |\n| int| int|\n" + "".join(f" {i:4d} {i:4d}\n" for i in range(9)),

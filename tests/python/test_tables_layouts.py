@@ -1,3 +1,4 @@
+# ruff: noqa: E501, PT018
 """Generated layouts: whatever happens below the first lines, each row has the values that a row-by-row reader gives.
 
 Every byte is in a cell, or is counted by a note; and the file comes back.
@@ -26,7 +27,7 @@ SAMPLE, ROWS = 1000, 1700
 
 @dataclass
 class Made:
-    """A text, the values of its rows, and its lines that are no rows."""
+    """A text, the values of its rows, and the number of its other lines."""
 
     text: bytes
     rows: list[list[object]]
@@ -75,7 +76,14 @@ def delimited(layout: Layout, separator: str) -> Made:
             junk += 1
     text = f"n{separator}word{separator}x{separator}k{layout.end}"
     text += "".join(line + layout.end for line in lines) + layout.tail
-    return Made(text.encode(layout.encoding), rows, junk, encoding=layout.encoding, name="t.csv", names=["n", "word", "x", "k"])
+    return Made(
+        text.encode(layout.encoding),
+        rows,
+        junk,
+        encoding=layout.encoding,
+        name="t.csv",
+        names=["n", "word", "x", "k"],
+    )
 
 
 def fixed(layout: Layout, head: bool) -> Made:
@@ -88,7 +96,12 @@ def fixed(layout: Layout, head: bool) -> Made:
     ]
     above = f"{'n':>6} {'word':<12} {'x':>10} {'k':>6}{layout.end}" if head else ""
     text = above + "".join(line + layout.end for line in lines) + layout.tail
-    return Made(text.encode(layout.encoding), rows, encoding=layout.encoding, names=["n", "word", "x", "k"] if head else [])
+    return Made(
+        text.encode(layout.encoding),
+        rows,
+        encoding=layout.encoding,
+        names=["n", "word", "x", "k"] if head else [],
+    )
 
 
 def runs(layout: Layout) -> Made:
@@ -101,7 +114,10 @@ def runs(layout: Layout) -> Made:
 def labelled(layout: Layout) -> Made:
     """Records of a PDS3 or PDS4 label, with lines of another length."""
     rows = layout.values()
-    lines = [f"{n:>6} {w.encode(layout.encoding).ljust(14).decode(layout.encoding)} {x:>10.2f} {'' if k is None else k:>6}" for n, w, x, k in rows]
+    lines = [
+        f"{n:>6} {w.encode(layout.encoding).ljust(14).decode(layout.encoding)} {x:>10.2f} {'' if k is None else k:>6}"
+        for n, w, x, k in rows
+    ]
     size, junk = 6 + 1 + 14 + 1 + 10 + 1 + 6 + 2, 0
     if layout.random.random() < 0.7:
         for at in sorted(layout.random.sample(range(SAMPLE + 100, ROWS), 2), reverse=True):
@@ -111,7 +127,8 @@ def labelled(layout: Layout) -> Made:
     kinds = ("ASCII_INTEGER", "CHARACTER", "ASCII_REAL", "ASCII_INTEGER")
     place = list(zip("NWXK", kinds, (1, 8, 23, 34), (6, 14, 10, 6), strict=True))
     columns = "".join(
-        f"OBJECT = COLUMN\nNAME = {a}\nDATA_TYPE = {b}\nSTART_BYTE = {c}\nBYTES = {d}\nEND_OBJECT = COLUMN\n" for a, b, c, d in place
+        f"OBJECT = COLUMN\nNAME = {a}\nDATA_TYPE = {b}\nSTART_BYTE = {c}\nBYTES = {d}\nEND_OBJECT = COLUMN\n"
+        for a, b, c, d in place
     )
     label = (
         f'PDS_VERSION_ID = PDS3\nRECORD_TYPE = FIXED_LENGTH\nRECORD_BYTES = {size}\n^TABLE = "t.tab"\nOBJECT = TABLE\n'
@@ -159,7 +176,13 @@ def test_rows_are_those_of_a_row_by_row_reader(tmp_path: Path, seed: int) -> Non
     assert not case.names or list(columns) == case.names, notes
     got = [[cell(v, case.encoding) for v in row] for row in zip(*columns.values(), strict=True)]
     want = [[float(v) if isinstance(v, (int, float)) else v for v in row] for row in case.rows]
-    wrong = [(i, a, b) for i, (a, b) in enumerate(zip(got, want, strict=False)) if [x or None for x in a] != [x or None for x in b]]
+    wrong = [
+        (i, a, b)
+        for i, (a, b) in enumerate(zip(got, want, strict=False))
+        if [x or None for x in a] != [x or None for x in b]
+    ]
     assert len(got) == len(want) and not wrong, (len(got), len(want), wrong[:3], notes)
-    kept = sum(int(m[1].replace(",", "")) for note in notes if (m := re.match(r"([\d,]+) lines? kept as text", note)))
+    kept = sum(
+        int(m[1].replace(",", "")) for note in notes if (m := re.match(r"([\d,]+) lines? kept as text", note))
+    )
     assert kept >= case.junk, notes

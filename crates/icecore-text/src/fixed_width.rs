@@ -38,7 +38,7 @@ impl Fixed {
     }
 
     /// Whether a row, possibly without its line end, has all cells and the template's bytes between them. Several lines
-    /// are no row, even if they are as long together.
+    /// aren't one row, even if they are as long together.
     pub fn fits(&self, template: &[u8], row: &[u8]) -> bool {
         self.end <= row.len()
             && (template.last() != Some(&b'\n') || !row.iter().take(template.len() - 1).any(|b| *b == b'\n'))

@@ -77,7 +77,7 @@ impl Grid<'_> {
     fn single_lines(&self, block: &[u8], rows: usize) -> usize {
         let length = self.line.len();
         let of_lines = self.line.last() == Some(&b'\n');
-        // Sums of bytes, of which many are added at once.
+        // Sums of bytes: many are added at once.
         let count = |part: &[u8]| usize::from(part.iter().map(|b| u8::from(*b == b'\n')).sum::<u8>());
         let ends = block[..rows * length].chunks(192).map(count).sum::<usize>();
         if !of_lines || ends == rows {

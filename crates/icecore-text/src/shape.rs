@@ -32,7 +32,7 @@ impl LineShape {
             let comment = matches!(line.first(), Some(b'#' | b'!' | b'%'));
             let line = if characters && !line.is_ascii() { shape.flattened(line, &mut line_of) } else { line };
             let other = like.iter().any(|at| line.get(*at).is_some_and(|b| !is_space(*b)));
-            // Lines of end-of-file signs and zeros are no rows.
+            // Lines of end-of-file signs and zeros aren't rows.
             if comment || other || line.iter().all(|b| is_space(*b) || matches!(b, 0x1a | 0)) {
                 continue;
             }

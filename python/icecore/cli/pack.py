@@ -130,7 +130,7 @@ def pack(
         bool | None,
         typer.Option(
             "--units/--no-units",
-            help="Whether the line below the names of a CSV holds units or types; default: if they are known.",
+            help="Whether units or types stand below the names of a CSV; default: if they are known.",
         ),
     ] = None,
     summaries: Annotated[

@@ -90,7 +90,7 @@ def plan_tables(
 
 
 def _shared(jobs: list[TableJob]) -> list[TableJob]:
-    """Return the jobs; of files with several tables, each table keeps only the text from its first row to the next table."""
+    """Return the jobs; tables of one file each keep its text from their first row to the next table."""
     found: dict[str, list[tuple[int, TableJob, TableFile]]] = {}
     for job in jobs:
         for file in job.files:
@@ -234,7 +234,11 @@ def pack_tables(
             if writer._native.exists(job.path):
                 writer.delete(job.path)
             report.notes += [
-                Failure(job.path, "text", f"{file.name} can't be restored: a part of its text was of {job.path}, which failed")
+                Failure(
+                    job.path,
+                    "text",
+                    f"{file.name} can't be restored: a part of its text was of {job.path}, which failed",
+                )
                 for file in job.files
                 if file.shared is not None and options.keep
             ]

@@ -289,10 +289,10 @@ def known_formats() -> str:
 
 
 def _unknown(source: str) -> errors.Error:
+    from icecore.sources.tables import text_kinds
     from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
     from icecore.sources.tables.preamble import COMMENTED
-    from icecore.sources.tables import text_kinds
     from icecore.sources.tables.xml_kind import refusal, root_element
 
     data = open_bytes(source)

@@ -70,9 +70,10 @@ class TableSpec:
         trimmed: whether rows of fixed fields may lack trailing spaces.
         crlf: whether the rows of a trimmed table end in CR LF.
         closing: the line that ends the rows of a table, as in RST.
-        in_characters: whether the fields count characters; a survey of all lines then finds how many bytes those take.
-        characters: stretches of a row that count characters, each with its number of characters, and the bytes
-            that it takes in a row with room for all of them; the fields then count bytes of such a row.
+        in_characters: whether the fields count characters; a survey of all lines then finds how many bytes
+            those take.
+        characters: stretches of a row that count characters, each with its number of characters, and the
+            bytes that it takes in a row with room for all of them; the fields count bytes of such a row.
     """
 
     label: str
@@ -145,7 +146,7 @@ class TableFile:
 
     @property
     def stretch(self) -> tuple[int, int | None]:
-        """First byte of the text that is stored with the table, and the byte after it; None at the end of the file."""
+        """First byte of the text that the table stores, and the byte after it; None for the end."""
         if self.shared is None:
             return 0, None
         return self.shared.starts[self.part], next(iter(self.shared.starts[self.part + 1 :]), None)

@@ -189,7 +189,8 @@ def _tables(
         left += [Note(f"/{member.name}", "unsupported", note) for note in notes]
     first = {spec.file: i for i, spec in reversed(list(enumerate(specs)))}  # notes once for each file
     specs = [
-        replace(spec, notes=(*spec.notes, *notes)) if first[spec.file] == i else spec for i, spec in enumerate(specs)
+        replace(spec, notes=(*spec.notes, *notes)) if first[spec.file] == i else spec
+        for i, spec in enumerate(specs)
     ]
     specs = [replace(spec, until=_next(spec, specs)) for spec in specs]
     tables = []
@@ -204,7 +205,7 @@ def _tables(
 
 
 def _next(spec: TableSpec, specs: Sequence[TableSpec]) -> int | None:
-    """Return the number of bytes before the next table of a file; None if there is none, or if both share rows."""
+    """Return the bytes before the next table of a file; None if there is none, or if both share rows."""
     found = min((s.offset for s in specs if s.file == spec.file and s.offset > spec.offset), default=None)
     end = spec.offset + spec.row_bytes * (spec.rows or 0)
     return found if found is not None and end <= found else None

@@ -56,7 +56,7 @@ def read(name: str, text: bytes, find: Finder) -> tuple[list[TableSpec], list[st
         files = [file for file in re.split(r"[\s,]+", title[1].strip()) if file]
         for file in files:
             if any(sign in file for sign in _WILD):
-                left.append(f"{file} left out: it stands for several files")
+                left.append(f"{file} left out: the name matches several files")
             else:
                 specs.append(TableSpec(name, file, "fixed", columns, cut="stated"))
     return specs, left

@@ -7,7 +7,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from dataclasses import replace
 
-from icecore.sources.mapping.table_file import Field, TableSpec
+from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import diviner_columns
 from icecore.sources.tables.byte_by_byte import bytewise
 from icecore.sources.tables.ecsv import ecsv
@@ -88,8 +88,8 @@ def sniff(
     The separator is the one of ``, TAB ; |`` that occurs equally often in most lines, unless the comma is the
     decimal mark of numbers. Text without a separator is split where all rows have spaces, or at runs of
     whitespace. Lines before the first row are a header. The last of them names the columns if it has as many
-    cells (:mod:`icecore.sources.tables.header`), or if ``header`` is true; ``units`` states whether a line of units
-    follows. A byte order mark is skipped.
+    cells (:mod:`icecore.sources.tables.header`), or if ``header`` is true; ``units``
+    states whether a line of units follows. A byte order mark is skipped.
     Lines without cells are a table of one column if the suffix of ``name`` says so; files with the suffix of
     a binary format are never tables.
     """
@@ -102,7 +102,7 @@ def sniff(
 
 
 def by_runs(start: bytes, named: bool) -> TableSpec | None:
-    """Return the layout of a table whose cells are separated by runs of blanks; ``named``: a line may name them."""
+    """Return the layout of cells between runs of blanks; ``named``: a line may name them."""
     spec = _separated(start, b" ", None if named else False, False)
     return replace(spec, surveyed=True) if not spec.doubt else None
 
@@ -115,7 +115,8 @@ def _separated(start: bytes, separator: bytes, header: bool | None, units: bool 
     whole = _flat(lines)
     head = headed(whole, separator, count, header, units)
     stated = [{"units": unit} if unit else {} for unit in head.units]
-    kinds = head.kinds if len(head.kinds) == len(head.names) else ("any",) * len(head.names)
+    unknown: tuple[Kind, ...] = ("any",) * len(head.names)
+    kinds = head.kinds if len(head.kinds) == len(head.names) else unknown
     fields = tuple(
         Field(name, kind=kind, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
         for name, attrs, kind in zip(head.names, stated, kinds, strict=True)

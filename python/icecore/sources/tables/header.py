@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from icecore.sources.tables.unit_words import is_type, is_unit
+from icecore.sources.tables.unit_words import WEAK, is_type, is_unit
 
 Cells = Sequence[bytes]
 
@@ -71,8 +71,8 @@ def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
 def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
     """Whether a line below the names contains units or types, beyond doubt.
 
-    It has no value in columns of numbers or times, but mostly known units or types; its other cells are not like the
-    texts of their columns. Among several units, 1 is a unit too.
+    It has no value in columns of numbers or times, but mostly known units or types; its other cells are not
+    like the texts of their columns. Among several units, 1 is a unit too.
     """
     if len(rows) < 2:
         return False
@@ -87,7 +87,10 @@ def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
     if not words or not all(cell == b"1" and len(words) > 1 for cell in others):
         return False
     texts = [(cell, columns[i]) for i, cell in enumerate(bare) if cell and usual[i] == "word"]
-    return types or (known * 2 > len(words) and not any(_is_like(cell, column) for cell, column in texts))
+    sure = any((is_unit(cell) or is_type(cell)) and cell.decode("latin-1") not in WEAK for cell in words)
+    return types or (
+        sure and known * 2 > len(words) and not any(_is_like(cell, column) for cell, column in texts)
+    )
 
 
 def _is_like(cell: bytes, column: Cells) -> bool:

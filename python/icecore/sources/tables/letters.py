@@ -7,12 +7,12 @@ from typing import Any
 
 from icecore.sources.mapping.table_file import TableSpec
 
-#: bytes that stand for letters; none of them begins a character of UTF-8
+#: bytes that replace letters; none of them begins a character of UTF-8
 _PLACES = (*range(0x80, 0xC0), *range(0xF8, 0x100))
 
 
 class Letters:
-    """The letters beyond ASCII of some lines, and the bytes that stand for them; rare ones share the last byte."""
+    """Letters beyond ASCII of some lines, and the bytes that replace them; rare ones share the last."""
 
     def __init__(self, lines: list[bytes]) -> None:
         text = "".join(map(_text, lines))
@@ -34,7 +34,7 @@ class Letters:
         return value.translate(self._letters) if isinstance(value, str) else value
 
     def restored(self, spec: TableSpec, flat: list[bytes], lines: list[bytes]) -> TableSpec:
-        """Return the layout of ``flat`` lines for the original ``lines``, with fields that count characters."""
+        """Return the layout of ``flat`` lines for the original ``lines``: its fields count characters."""
         above, offset = 0, 0
         for line, other in zip(lines, flat, strict=True):
             if above >= spec.offset:

@@ -1,7 +1,7 @@
 """Column descriptions in a JSON file beside a table: CSV on the Web, or a Frictionless data package.
 
-Sources: W3C, *Metadata Vocabulary for Tabular Data*, section 5.2 (locations) and 5.11 (datatypes); Frictionless *Data Package*, *Table
-Schema*.
+Sources: W3C, *Metadata Vocabulary for Tabular Data*, section 5.2 (locations) and 5.11 (datatypes);
+Frictionless, *Data Package* and *Table Schema*.
 """
 
 from __future__ import annotations
@@ -16,15 +16,26 @@ from icecore.sources.mapping.table_file import TableSpec
 from icecore.sources.tables.ruled_table import missing
 
 _MOST = 1 << 22
-#: types whose digits are no numbers
-_TEXTS = {"string", "normalizedString", "token", "language", "Name", "NMTOKEN", "anyURI", "anyAtomicType", "any", "QName"}
+#: types whose digits stay text
+_TEXTS = {
+    "string",
+    "normalizedString",
+    "token",
+    "language",
+    "Name",
+    "NMTOKEN",
+    "anyURI",
+    "anyAtomicType",
+    "any",
+    "QName",
+}
 
 
 def described(spec: TableSpec, place: str) -> TableSpec:
     """Return the layout of a table with the types, units and nulls that a file beside it states."""
     if spec.layout != "delimited" or not os.path.isfile(place):
         return spec
-    known = {}
+    known: dict[str, dict[str, Any]] = {}
     for column in _columns(place):
         titles = column.get("titles")
         names = titles if isinstance(titles, list) else [titles]
@@ -33,8 +44,8 @@ def described(spec: TableSpec, place: str) -> TableSpec:
                 known.setdefault(name, column)
     fields = []
     for field in spec.fields:
-        column = known.get(field.name)
-        if column is not None:
+        if field.name in known:
+            column = known[field.name]
             kind = column.get("datatype", column.get("type"))
             base = kind.get("base") if isinstance(kind, dict) else kind
             attrs = {**_attributes(column), **field.attrs}
@@ -72,7 +83,10 @@ def _columns(place: str) -> Iterator[dict[str, Any]]:
             continue
         tables = document.get("tables") or document.get("resources") or [document]
         for table in tables if isinstance(tables, list) else ():
-            if not isinstance(table, dict) or os.path.basename(str(table.get("url", table.get("path", name)))) != name:
+            if (
+                not isinstance(table, dict)
+                or os.path.basename(str(table.get("url", table.get("path", name)))) != name
+            ):
                 continue
             schema = table.get("tableSchema") or table.get("schema")
             columns = (schema.get("columns") or schema.get("fields")) if isinstance(schema, dict) else None

@@ -1,4 +1,4 @@
-"""Parse the language of PDS3 labels (ODL): common statements here, others with pvl and a guard against its endless loops."""
+"""Parse the language of PDS3 labels (ODL); pvl parses unusual statements, guarded against endless loops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources.tables.encoding import decoded
-from icecore.sources.tables.odl_statements import Based, statements
 from icecore.sources.tables.odl_repair import without_malformed
+from icecore.sources.tables.odl_statements import Based, statements
 
 #: a line that may precede a label: an SFDU marker of the archive, not a statement
 _SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")

@@ -1,4 +1,4 @@
-"""Parse the statements that nearly all PDS3 labels consist of; pvl parses the others, which takes fifty times as long."""
+"""Parse the statements of nearly all PDS3 labels; for the others, pvl takes fifty times as long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ _MOMENT = re.compile(r"\d{4}-\d{2,3}(?:-\d\d)?(?:T[\d:.]+Z?)?|\d\d:\d\d(?::\d\d(
 _HYPHEN = re.compile(r"-[ \t\r]*\n\s*")
 #: words that mean other values
 _VALUES = {"TRUE": True, "FALSE": False, "NULL": None}
-_BLOCKS = {"OBJECT": "END_OBJECT", "GROUP": "END_GROUP", "BEGIN_OBJECT": "END_OBJECT", "BEGIN_GROUP": "END_GROUP"}
+_BLOCKS = {
+    "OBJECT": "END_OBJECT",
+    "GROUP": "END_GROUP",
+    "BEGIN_OBJECT": "END_OBJECT",
+    "BEGIN_GROUP": "END_GROUP",
+}
 _CLOSING = {"(": ")", "{": "}"}
 
 
@@ -100,7 +105,11 @@ def _parse(text: str) -> Block:
             break
         if word in ("END_OBJECT", "END_GROUP"):
             end, name, block = stack.pop()
-            at = _closed(text, key.end() if key is not None else len(text), name) if stated else _line(text, at + len(word))
+            at = (
+                _closed(text, key.end() if key is not None else len(text), name)
+                if stated
+                else _line(text, at + len(word))
+            )
             if end != word or not stack:
                 raise _Other
             stack[-1][2].add(name, block)

@@ -35,7 +35,14 @@ _SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "": "\t", "VERTICAL_
 #: statements of a structure file that may describe the table itself
 _LAYOUT = ("INTERCHANGE_FORMAT", "ROWS", "ROW_BYTES", "ROW_PREFIX_BYTES", "ROW_SUFFIX_BYTES")
 #: keys of the sizes of other objects
-_SHAPES = (("BANDS", "LINES", "LINE_SAMPLES"), ("CORE_ITEMS",), ("AXIS_ITEMS",), ("ITEMS",), ("ROWS", "COLUMNS"), ("BYTES",))
+_SHAPES = (
+    ("BANDS", "LINES", "LINE_SAMPLES"),
+    ("CORE_ITEMS",),
+    ("AXIS_ITEMS",),
+    ("ITEMS",),
+    ("ROWS", "COLUMNS"),
+    ("BYTES",),
+)
 #: largest number of columns of a table, and largest depth of nested structures
 _MOST, _DEEPEST = 1 << 15, 8
 
@@ -64,7 +71,7 @@ def read(name: str, start: bytes, find: Finder) -> tuple[list[TableSpec], list[s
 
 
 class _Files:
-    """Finds other files by name, and collects notes on those that were read, and on objects that are left out."""
+    """Finds other files by name; collects notes on those, and on objects that are left out."""
 
     def __init__(self, find: Finder) -> None:
         self._find = find
@@ -94,8 +101,8 @@ def _tables(name: str, level: Any, module: Any, find: _Files) -> Iterator[TableS
 
 
 def left_out(what: str, file: str, shape: str) -> str:
-    """Return the note on an object that is no table."""
-    return f"{what} in {file} left out{f', {shape}' if shape else ''}: it is no table"
+    """Return the note on an object other than a table."""
+    return f"{what} in {file} left out{f', {shape}' if shape else ''}: only tables are read"
 
 
 def _shape(data: Any) -> str:
@@ -104,7 +111,8 @@ def _shape(data: Any) -> str:
         sizes = [data.get(key) for key in names if key in data]
         if sizes:
             flat = [n for size in sizes for n in (size if isinstance(size, (list, tuple)) else [size])]
-            return f"{' x '.join(str(getattr(n, 'value', n)) for n in flat)} ({' x '.join(k for k in names if k in data)})"
+            numbers = " x ".join(str(getattr(n, "value", n)) for n in flat)
+            return f"{numbers} ({' x '.join(key for key in names if key in data)})"
     return ""
 
 

@@ -200,13 +200,15 @@ def _below(head: Head, line: bytes, below: list[Row], rows: list[Row], units: bo
         for cell, column in zip(named or (), columns, strict=False)
     ]
     if units is None:
-        head = _noted(head, "no row but units or types of the columns, as it seems", line, "; a row? --no-units")
+        head = _noted(
+            head, "no row but units or types of the columns, as it seems", line, "; a row? --no-units"
+        )
     kinds = _kinds(typed) if typed is not None else head.kinds
     return replace(head, above=head.above + more, units=tuple(found) or head.units, kinds=kinds)
 
 
 def _kinds(cells: Row) -> tuple[Kind, ...]:
-    """Return the kinds of columns with these types: text stays text, even if its digits look like a number."""
+    """Return the kinds of columns with these types: text stays text, even if it looks like numbers."""
     return tuple("text" if is_string(_unquoted(cell)) else "any" for cell in cells)
 
 

@@ -1,7 +1,7 @@
-"""Identify texts of other formats, whose lines would only look like rows: spectra, sequences, molecules, mail, settings, programs, …
+"""Identify texts of other formats, whose lines only look like rows: spectra, sequences, mail, settings, …
 
-Each format is recognised by what its own readers require at its beginning, or by the form of nearly all of its lines. Tables
-with a header of comments, such as VCF (``##fileformat``), are not among them.
+Each format is recognised by what its own readers require at its beginning, or by the form of nearly all of
+its lines. Tables with a header of comments, such as VCF (``##fileformat``), are not among them.
 """
 
 from __future__ import annotations
@@ -26,47 +26,101 @@ Lines = list[bytes]
 _BEGINNINGS: tuple[tuple[str, re.Pattern[bytes], str], ...] = tuple(
     (kind, re.compile(pattern, re.IGNORECASE if folded else 0), hint)
     for kind, pattern, folded, hint in (
-        ("a JCAMP-DX spectrum", rb"##[ \t]*TITLE[ \t]*=", True, "expand its points: jcamp.jcamp_readfile(FILE) of the package jcamp"),
+        (
+            "a JCAMP-DX spectrum",
+            rb"##[ \t]*TITLE[ \t]*=",
+            True,
+            "expand its points: jcamp.jcamp_readfile(FILE) of the package jcamp",
+        ),
         ("a GEDCOM family tree", rb"0 HEAD\b", False, _CSV),
         ("a mailbox", rb"From \S{1,200} {1,4}(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? ", False, _CSV),
         ("a mail", rb"(Received|Return-Path|Delivered-To|Message-ID|MIME-Version|X-[\w-]+): ?\S", True, _CSV),
         ("YAML", rb"(%YAML[ \t]|---[ \t]*\r?\n)", False, _CSV),
-        ("a LaTeX document", rb"(%[^\n]*\n\s*)*\\(documentclass|documentstyle|usepackage|begin|section|title|input|newcommand|def)\b", False, _CSV),
+        (
+            "a LaTeX document",
+            rb"(%[^\n]*\n\s*)*\\(documentclass|documentstyle|usepackage|begin|section|title|input|newcommand|def)\b",
+            False,
+            _CSV,
+        ),
         ("a CIF file", rb"(#[^\n]*\n\s*)*data_\S*[ \t]*\r?\n\s*(loop_|_|#|save_)", True, _OWN),
         ("a MOL2 molecule", rb"(#[^\n]*\n\s*)*@<TRIPOS>", False, _OWN),
         ("a GenBank record", rb"LOCUS {7}\S+ +\d+ bp\b", False, _OWN),
         ("an EMBL record", rb"ID {3}\S+;? +(SV |standard;|Reviewed;|Unreviewed;)", False, _OWN),
         ("a sequence alignment", rb"(CLUSTAL\b|#NEXUS\b|# STOCKHOLM )", False, _OWN),
-        ("a BibTeX bibliography", rb"(%[^\n]*\n\s*)*@(article|book|inproceedings|misc|techreport|phdthesis|comment|string|preamble)[ \t]*\{", True, _CSV),
+        (
+            "a BibTeX bibliography",
+            rb"(%[^\n]*\n\s*)*@(article|book|inproceedings|misc|\w+report|\w+thesis|string|preamble)[ \t]*\{",
+            True,
+            _CSV,
+        ),
         ("a RIS bibliography", rb"TY {2}- ", False, _CSV),
         ("PostScript", rb"%!PS", False, "pictures and pages are not packed"),
         ("a PDF document", rb"%PDF-", False, "pictures and pages are not packed"),
         ("an RTF document", rb"\{\\rtf", False, _CSV),
         ("a calendar or an address book", rb"BEGIN:V(CALENDAR|CARD)\b", True, _CSV),
         ("an LDIF directory", rb"(version: 1[ \t]*\r?\n\s*)?(#[^\n]*\n\s*)*dn:{1,2} ", True, _CSV),
-        ("a patch", rb"(diff --git |Index: |--- \S[^\n]*\n\+\+\+ )", False, "it is a difference of two files"),
-        ("SQL statements", rb"(--[^\n]*\n\s*)*(CREATE (TABLE|DATABASE|SCHEMA|INDEX|VIEW|TEMP\w*) |INSERT INTO |DROP (TABLE|DATABASE) |PRAGMA \w+ ?=|BEGIN( TRANSACTION)?;|SET \w+ ?=|/\*!\d)", True, "load it into its database, and write the table as CSV"),
+        (
+            "a patch",
+            rb"(diff --git |Index: |--- \S[^\n]*\n\+\+\+ )",
+            False,
+            "it is a difference of two files",
+        ),
+        (
+            "SQL statements",
+            rb"(--[^\n]*\n\s*)*(CREATE (TABLE|DATABASE|SCHEMA|INDEX|VIEW|TEMP\w*) |INSERT INTO |"
+            rb"DROP (TABLE|DATABASE) |PRAGMA \w+ ?=|BEGIN( TRANSACTION)?;|SET \w+ ?=|/\*!\d)",
+            True,
+            "load it into its database, and write the table as CSV",
+        ),
         ("a key or a certificate", rb"-----BEGIN [A-Z ]+-----", False, "it holds no rows"),
-        ("a 3-D model", rb"(ply\r?\n\s*format |OFF\r?\n\s*\d+ \d+ \d+|solid [^\n]*\n\s*facet |(#[^\n]*\n\s*)*mtllib )", False, "models are not packed"),
+        (
+            "a 3-D model",
+            rb"(ply\r?\n\s*format |OFF\r?\n\s*\d+ \d+ \d+|solid [^\n]*\n\s*facet |(#[^\n]*\n\s*)*mtllib )",
+            False,
+            "models are not packed",
+        ),
         ("a VTK file", rb"# vtk DataFile ", False, _OWN),
-        ("a DXF or STEP drawing", rb"(0\r?\n\s*SECTION\r?\n|999\r?\n|ISO-10303-21;)", False, "drawings are not packed"),
+        (
+            "a DXF or STEP drawing",
+            rb"(0\r?\n\s*SECTION\r?\n|999\r?\n|ISO-10303-21;)",
+            False,
+            "drawings are not packed",
+        ),
         ("a Gerber drawing", rb"(G04 |%FSLA)", False, "drawings are not packed"),
         ("a CDL dump", rb"netcdf \S+ \{", False, "make netCDF of it: ncgen -o FILE.nc FILE"),
         ("a SPICE kernel", rb"(KPL/|DAFETF |DASETF )", False, "spiceypy reads it"),
         ("subtitles", rb"(WEBVTT\b|\d+\r?\n\d\d:\d\d:\d\d,\d{3} --> )", False, _CSV),
         ("a chess game", rb"\[Event \"", False, _CSV),
         ("a script", rb"#![ \t]*/", False, "it is a program"),
-        ("well-known text", rb"(SRID=\d+;)?(POINT|LINESTRING|POLYGON|MULTI\w+|GEOMETRYCOLLECTION)( Z| M| ZM)? ?\(+ ?[-\d.]", True, "write its coordinates as CSV"),
+        (
+            "well-known text",
+            rb"(SRID=\d+;)?(POINT|LINESTRING|POLYGON|MULTI\w+|GEOMETRYCOLLECTION)( Z| M| ZM)? ?\(+ ?[-\d.]",
+            True,
+            "write its coordinates as CSV",
+        ),
     )
 )
 _SECTION = re.compile(rb"\[[^\[\],]+\](?:[ \t]*[#;].*)?")
 _SETTING = re.compile(rb"[A-Za-z_][\w.\-]*(?:[ \t][\w.\-]+)*[ \t]*=")
 _KEY = re.compile(rb"(?:- )?[A-Za-z_][\w.\-]*:(?: |$)")
 _SENTENCE = re.compile(rb"[$!][A-Z]{2}[A-Z0-9]{3},.*\*[0-9A-Fa-f]{2}")
-_GCODE = re.compile(rb"(?:N\d+ ?)?(?:[GM]\d+(?:\.\d+)?(?: ?[A-Z]-?[\d.]+)*|[XYZFST]-?[\d.]+(?: ?[A-Z]-?[\d.]+)*)? *(?:[;(].*)?")
+_GCODE = re.compile(
+    rb"(?:N\d+ ?)?(?:[GM]\d+(?:\.\d+)?(?: ?[A-Z]-?[\d.]+)*|[XYZFST]-?[\d.]+(?: ?[A-Z]-?[\d.]+)*)?"
+    rb" *(?:[;(].*)?"
+)
 _RESIDUES = re.compile(rb"[A-Za-z*-]+")
 #: records at the beginning of a PDB file, and those that occur in it
-_PDB = (b"HEADER    ", b"OBSLTE    ", b"TITLE     ", b"COMPND    ", b"REMARK ", b"CRYST1", b"MODEL ", b"ATOM  ", b"HETATM")
+_PDB = (
+    b"HEADER    ",
+    b"OBSLTE    ",
+    b"TITLE     ",
+    b"COMPND    ",
+    b"REMARK ",
+    b"CRYST1",
+    b"MODEL ",
+    b"ATOM  ",
+    b"HETATM",
+)
 _RECORDS = (b"ATOM   ", b"ATOM  1", b"HETATM", b"REMARK ", b"SEQRES ", b"CRYST1", b"TER", b"ENDMDL")
 _VERTEX = re.compile(rb"(?:v|vn|vt|f|g|o|s|usemtl|l) .*")
 
@@ -97,7 +151,7 @@ def _share(lines: Lines, form: re.Pattern[bytes], whole: bool = False) -> bool:
 
 
 def _keys(lines: Lines, form: re.Pattern[bytes]) -> bool:
-    """Whether most lines begin with keys, few of which occur twice: in a table, names repeat in every row."""
+    """Whether most lines begin with keys, few of them twice: in a table, names repeat in every row."""
     found = [match[0].removeprefix(b"- ") for line in lines if (match := form.match(line))]
     return len(found) * 100 >= len(lines) * _MOST and len(set(found)) * 2 > len(found)
 

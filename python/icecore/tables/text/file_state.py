@@ -104,7 +104,12 @@ class FileState:
         """The line after the label's last row if it looks like another row; otherwise empty."""
         behind = self._counted.behind if self._counted is not None else self._behind
         line = behind[: behind.find(b"\n") + 1]
-        if not line.strip() or self.spec is None or self.spec.until is not None or self.spec.layout == "binary":
+        if (
+            not line.strip()
+            or self.spec is None
+            or self.spec.until is not None
+            or self.spec.layout == "binary"
+        ):
             return b""
         assert self.format is not None
         parsed = print_format.native(self.format).parse(np.frombuffer(line, "u1"), True)
@@ -141,7 +146,9 @@ class FileState:
             Error: ``internal``.
         """
         if outside + self.parsed != size:
-            message = f"{self.file.place} has {size:,} bytes, of which {outside + self.parsed:,} would be stored"
+            message = (
+                f"{self.file.place} has {size:,} bytes (got {outside + self.parsed:,} in rows and lines)"
+            )
             raise errors.make("internal", message, "please report it")
 
     def of_words(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""Check of what a file states of its columns (label, header, units, time zones) against the columns of the table."""
+"""Check of what a file states of its columns (label, header, zones) against those of the table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def differing(
 def zones(
     path: str, held: Sequence[Mapping[str, Any]], columns: Sequence[Mapping[str, Any]], file: TableFile
 ) -> list[str]:
-    """Return messages about columns of times that state a UTC offset in the table but not in a file, or vice versa."""
+    """Return messages about columns of times with a UTC offset in the table or in a file, but not in both."""
     found = []
     for old, new in zip(held, columns, strict=False):
         if "time" not in old["style"] or "time" not in new["style"] or "blank" in old or "blank" in new:
@@ -58,7 +58,7 @@ def zones(
         ours, theirs = _zone(old), _zone(new)
         if bool(ours) != bool(theirs):
             here = f"column {new['name']} of {file.place} has times {_offset(theirs)}"
-            found.append(f"{here}, in {path} they are {_offset(ours)}; those without are taken for UTC")
+            found.append(f"{here}, in {path} they are {_offset(ours)}; those without are read as UTC")
     return found
 
 

@@ -80,7 +80,12 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
     shape = Shape(spec.in_characters)
     shape.add(text, [])
     inside = [at for at in spec.between if at < len(shape.occupied)]
-    if not spec.in_characters and not spec.trimmed and not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
+    if (
+        not spec.in_characters
+        and not spec.trimmed
+        and not set(shape.lengths) - {spec.width}
+        and not shape.occupied[inside].any()
+    ):
         return None
     return _spaced(file, spec) if spec.cut == "spaces" else _stated(file, spec)
 
@@ -143,7 +148,9 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
     named = [field for field in spec.fields if field.name not in numbered(len(spec.fields))]
     fields = _columns(spec.fields, found, bool(named))
     merged, odd = len(fields) < len(spec.fields), count - sum(shape.lengths.values())
-    if (merged or odd) and (apart := _in_runs(file, spec, whole, bool(named), count // _MERGED if merged else odd)):
+    if (merged or odd) and (
+        apart := _in_runs(file, spec, whole, bool(named), count // _MERGED if merged else odd)
+    ):
         return apart
     if len(fields) < len(spec.fields):
         joined = f"no spaces between columns: {len(spec.fields)} of the first lines are {len(fields)} columns"
@@ -159,7 +166,7 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
 
 
 def _in_runs(file: TableFile, spec: TableSpec, shape: Shape, named: bool, most: int) -> TableSpec | None:
-    """Return the layout of cells between runs of spaces, if at most so many lines have another number of words.
+    """Return the layout of cells between runs of spaces, if at most so many lines differ in their words.
 
     Columns that seemed to have fixed positions in the first lines are then wider or shifted further below.
     """
@@ -168,8 +175,9 @@ def _in_runs(file: TableFile, spec: TableSpec, shape: Shape, named: bool, most: 
         return None
     with file.open() as stream:
         found = by_runs(stream.read(_START), named)
-    same = found is not None and len(found.fields) == words
-    if not same or (named and [f.name for f in found.fields] != [f.name for f in spec.fields]):
+    if found is None or len(found.fields) != words:
+        return None
+    if named and [f.name for f in found.fields] != [f.name for f in spec.fields]:
         return None
     return found
 
@@ -184,8 +192,8 @@ def _has_short(file: TableFile, spec: TableSpec, shape: Shape) -> bool:
         for block in blocks:
             text, head = block[head:].tobytes(), max(head - len(block), 0)
             lines = (line.rstrip(b"\r") for line in text.split(b"\n"))
-            lines = map(flat, lines) if spec.in_characters else lines
-            short = [line for line in lines if 0 < len(line) < usual]
+            own = list(map(flat, lines) if spec.in_characters else lines)
+            short = [line for line in own if 0 < len(line) < usual]
             if any(_is_row(line, spec) for line in short[: _SHORT - looked]):
                 return True
             looked += len(short)
@@ -275,7 +283,8 @@ def _with_room(spec: TableSpec, shape: Shape, width: int) -> TableSpec:
     stretches = [(b - a, b - a + int(shape.wide[a:b].sum())) for a, b in pairwise(cuts)]
     starts = dict(zip(cuts, np.cumsum([0, *(room for _, room in stretches)]).tolist(), strict=True))
     fields = tuple(
-        replace(f, start=starts[f.start], length=starts[f.start + f.length] - starts[f.start]) for f in spec.fields
+        replace(f, start=starts[f.start], length=starts[f.start + f.length] - starts[f.start])
+        for f in spec.fields
     )
     row = sum(room for _, room in stretches) + 1 + spec.crlf
     return replace(

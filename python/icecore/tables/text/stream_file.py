@@ -64,7 +64,7 @@ def stream_file(attempt: Attempt, number: int, file: TableFile) -> None:
 
 
 def _beside(path: str, table: str) -> str:
-    """Return the name of a table in the group of another one, so that both can be renamed; the path of one elsewhere."""
+    """Return the name of a table in the group of another one; the path of one elsewhere."""
     group, _, name = path.rpartition("/")
     return name if group == table.rpartition("/")[0] else path
 
