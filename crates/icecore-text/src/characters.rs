@@ -35,7 +35,9 @@ pub(crate) fn widen(stretches: &[(u32, u32)], row: &[u8], out: &mut Vec<u8>) -> 
     let mut rest = row;
     for (characters, room) in stretches {
         let bytes = lengths(rest).take(*characters as usize).sum();
-        let Some((own, behind)) = rest.split_at_checked(bytes).filter(|_| bytes <= *room as usize) else { return false };
+        let Some((own, behind)) = rest.split_at_checked(bytes).filter(|_| bytes <= *room as usize) else {
+            return false;
+        };
         out.extend_from_slice(own);
         out.resize(out.len() + *room as usize - bytes, b' ');
         rest = behind;

@@ -64,7 +64,9 @@ impl Padded {
                 padded.text.extend_from_slice(inner);
             }
             if characters.is_empty()
-                && inner.len() < body && !tail.is_none_or(|_| without_spaces(inner).is_empty() || inner.starts_with(b"#")) {
+                && inner.len() < body
+                && !tail.is_none_or(|_| without_spaces(inner).is_empty() || inner.starts_with(b"#"))
+            {
                 padded.text.resize(padded.text.len() + body - inner.len(), b' ');
             }
             padded.text.extend_from_slice(line.get(inner.len()..).unwrap_or_default());

@@ -131,7 +131,12 @@ fn runs_of_blanks() {
 
 #[test]
 fn fixed_rows() {
-    let layout = Layout::Fixed { template: b"     ,      \r\n".to_vec(), cells: vec![(0, 5), (6, 6)], trimmed: false, characters: Vec::new() };
+    let layout = Layout::Fixed {
+        template: b"     ,      \r\n".to_vec(),
+        cells: vec![(0, 5), (6, 6)],
+        trimmed: false,
+        characters: Vec::new(),
+    };
     let sample: [&[u8]; 2] = [b"    1", b"12345"];
     let reals: [&[u8]; 2] = [b" 12.50", b"- 1.25"];
     let columns = vec![
@@ -174,7 +179,8 @@ fn bytes_of_no_column_are_kept_with_their_row() {
 #[test]
 fn a_cell_that_takes_the_line_end_is_not_cut() {
     let column = infer_style("c", &[&b"a\r"[..]], Hint::Words, true, None, b',');
-    let layout = Layout::Fixed { template: b" \r\n".to_vec(), cells: vec![(0, 2)], trimmed: false, characters: Vec::new() };
+    let layout =
+        Layout::Fixed { template: b" \r\n".to_vec(), cells: vec![(0, 2)], trimmed: false, characters: Vec::new() };
     let format = Format { layout, columns: vec![column] };
     for text in [&b"a\r\nb\r\nc"[..], b"a\r\nb\r\nc\r", b"a\r\n", b"\r", b""] {
         check(&format, text);
@@ -202,7 +208,12 @@ fn columns_inside_of_others_are_read_too() {
     assert_eq!(parsed[4], Values::Int((0..60).map(|i| i * 37).collect()));
     check(&format, text.replace("2020-01-05", "????-01-05").as_bytes());
     let overlapping = Format {
-        layout: Layout::Fixed { template: b"      \n".to_vec(), cells: vec![(0, 3), (2, 2)], trimmed: false, characters: Vec::new() },
+        layout: Layout::Fixed {
+            template: b"      \n".to_vec(),
+            cells: vec![(0, 3), (2, 2)],
+            trimmed: false,
+            characters: Vec::new(),
+        },
         columns: vec![format.columns[1].clone()],
     };
     assert!(Format::parse(&overlapping.to_json()).is_err(), "what belongs to no column lies in one");

@@ -110,9 +110,8 @@ def _no_table(
     """Return the error for a label, an archive or a compressed file without rows."""
     start = _start(found[0]) if len(found) == 1 else b""
     if (reader := _reader(source, start)) is not None:
-        hint = reader.TABLES
-        what = f": {'; '.join(note.message for note in left)}" if left else ""
-        return errors.make("format", f"{source} is a label, and describes no table in a file{what}", hint)
+        hint = "; ".join((reader.TABLES, *(note.message for note in left)))
+        return errors.make("format", f"{source} is a label, and describes no table in a file", hint)
     for name, kind in arrays:
         hint = "unpack it first: arrays are read from files that aren't compressed as a whole"
         return errors.make("format", f"{source} holds {name}, which is {kind}", hint)

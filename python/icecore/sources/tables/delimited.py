@@ -115,8 +115,8 @@ def _separated(start: bytes, separator: bytes, header: bool | None, units: bool 
     whole = _flat(lines)
     head = headed(whole, separator, count, header, units)
     stated = [{"units": unit} if unit else {} for unit in head.units]
-    unknown: tuple[Kind, ...] = ("any",) * len(head.names)
-    kinds = head.kinds if len(head.kinds) == len(head.names) else unknown
+    unknown: Kind = "any"
+    kinds = head.kinds if len(head.kinds) == len(head.names) else tuple(unknown for _ in head.names)
     fields = tuple(
         Field(name, kind=kind, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
         for name, attrs, kind in zip(head.names, stated, kinds, strict=True)
