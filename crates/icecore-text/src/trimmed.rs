@@ -39,6 +39,11 @@ fn without_spaces(body: &[u8]) -> &[u8] {
     body.get(..body.iter().rposition(|b| *b != b' ').map_or(0, |n| n + 1)).unwrap_or_default()
 }
 
+/// Whether a line holds nothing but spaces, or an end-of-file sign or zeros that fill up a file.
+fn is_bare(body: &[u8]) -> bool {
+    body.iter().all(|b| matches!(b, b' ' | 0x1a | 0))
+}
+
 /// Lines padded with spaces to the template's length, and their original lengths.
 struct Padded {
     text: Vec<u8>,
@@ -58,14 +63,14 @@ impl Padded {
                 break;
             }
             let (inner, tail) = parts(line, end, !whole && last);
-            if !characters.is_empty() {
-                padded.widened(characters, inner, tail.is_some());
+            if !characters.is_empty() && tail.is_some() {
+                padded.widened(characters, inner);
             } else {
                 padded.text.extend_from_slice(inner);
             }
             if characters.is_empty()
                 && inner.len() < body
-                && !tail.is_none_or(|_| without_spaces(inner).is_empty() || inner.starts_with(b"#"))
+                && !tail.is_none_or(|_| is_bare(inner) || inner.starts_with(b"#"))
             {
                 padded.text.resize(padded.text.len() + body - inner.len(), b' ');
             }
@@ -76,10 +81,10 @@ impl Padded {
         padded
     }
 
-    /// Appends a line whose cells are counted in characters; nothing for a line that is not a row.
-    fn widened(&mut self, characters: &[(u32, u32)], inner: &[u8], ended: bool) {
+    /// Appends a line whose cells are counted in characters; a single byte for one that is not a row.
+    fn widened(&mut self, characters: &[(u32, u32)], inner: &[u8]) {
         let (start, mut again) = (self.text.len(), Vec::with_capacity(inner.len()));
-        let is_row = ended && !without_spaces(inner).is_empty() && widen(characters, inner, &mut self.text);
+        let is_row = !is_bare(inner) && widen(characters, inner, &mut self.text);
         // The spaces that fill the last stretches may be missing in the text.
         let same = is_row && {
             narrow(characters, self.text.get(start..).unwrap_or_default(), &mut again);
@@ -88,6 +93,9 @@ impl Padded {
         let full = again.len() == inner.len();
         if !same || (inner.starts_with(b"#") && !full) {
             self.text.truncate(start);
+            // A byte in place of a line keeps its place, unless rows are that short.
+            let body = characters.iter().map(|(_, bytes)| *bytes as usize).sum::<usize>();
+            self.text.resize(start + if body == 1 { 2 } else { 1 }, b'#');
         }
     }
 
@@ -133,11 +141,12 @@ pub(crate) fn parse(
     parsed.used = padded.used(parsed.used);
     let body = width(template);
     let mut strays = parsed.escapes.lines.iter_mut().peekable();
-    let (mut known, mut ends, mut row) = (HashMap::new(), Vec::new(), 0u32);
+    let (mut known, mut ends, mut row, mut seen) = (HashMap::new(), Vec::new(), 0u32, 0);
     for (line, _) in &padded.lines {
         let original = text.get(line.clone()).unwrap_or_default();
         if let Some((_, stray)) = strays.next_if(|(before, _)| *before == row) {
             *stray = original.to_vec();
+            seen = line.end;
             continue;
         }
         if row == parsed.escapes.rows {
@@ -153,6 +162,12 @@ pub(crate) fn parse(
             ends.push((row, cells.len() as u16, id));
         }
         row += 1;
+        seen = line.end;
+    }
+    if checked && (strays.next().is_some() || row != parsed.escapes.rows || seen != parsed.used) {
+        let message = format!("{seen} of {} bytes are in rows and lines", parsed.used);
+        let hint = "please report it; --no-restore packs its values alone";
+        return Err(Error::new(ErrorKind::Internal, message).hint(hint));
     }
     parsed.escapes.cells.extend(ends);
     parsed.escapes.cells.sort_unstable();
