@@ -11,11 +11,8 @@ import numpy as np
 from icecore import errors
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import column_types, print_format
-from icecore.tables.text.closing_line import Closed
-from icecore.tables.text.counted_rows import BEHIND, Counted, inked
-from icecore.tables.text.encoding_check import Encoded
 from icecore.tables.text.line_numbers import LineNumbers
-from icecore.tables.text.long_lines import Endless
+from icecore.tables.text.row_parsers import BEHIND, Closed, Counted, Encoded, Endless, inked
 from icecore.tables.text.text_stream import BLOCK
 
 #: largest size in bytes of the columns that are parsed from one block of text

@@ -21,7 +21,7 @@ from icecore.sources.tables.header import is_measured
 from icecore.sources.tables.letters import flat
 from icecore.sources.tables.preamble import COMMENTS
 from icecore.sources.tables.unlabelled_fixed import numbered, runs
-from icecore.tables.text.closing_line import ending
+from icecore.tables.text.row_parsers import ending
 from icecore.tables.text.text_stream import TextStream
 
 #: share of lines (one in so many) that may have bytes between two columns and are then not rows

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from icecore.sources.mapping.table_file import TableFile
-from icecore.tables.text import file_notes, verify
+from icecore.tables.text import file_notes, line_survey, verify
 from icecore.tables.text.begin_format import begin_format
 from icecore.tables.text.binary_records import check_length
 from icecore.tables.text.file_state import FileState
 from icecore.tables.text.parse_block import parse_block
-from icecore.tables.text.relayout import survey
 from icecore.tables.text.table_attempt import Again, Attempt
 from icecore.tables.text.text_stream import TextStream
 
@@ -115,13 +114,17 @@ class _Feed:
                 return
             self._keep_header()
         if self.state.format is None and len(self.rest):
-            survey(self.attempt, self.number, self.rest)
+            self._survey(self.rest)
             later = self.attempt.files[self.number + 1 :]
             begin_format(self.attempt, self.state, self.rest, last, later)
             self.left = self.state.limit
         elif block is not None:
-            survey(self.attempt, self.number, block)
+            self._survey(block)
         self._parse(last)
+
+    def _survey(self, text: np.ndarray) -> None:
+        """Restart if lines have bytes outside the layout."""
+        self.attempt.relayout(self.number, line_survey.widened(self.attempt.files[self.number], text))
 
     def _keep_header(self) -> None:
         header, self.rest = self.rest[: self.header], self.rest[self.header :]
