@@ -128,6 +128,7 @@ class PackOptions(IngestOptions):
     restore: bool = True
     trust: str | None = None
     header: bool | None = None
+    units: bool | None = None
     grows: str | None = None
     below: str | None = None
     then: Callable[[Writer], None] | None = None

@@ -285,6 +285,7 @@ def known_formats() -> str:
 
 
 def _unknown(source: str) -> errors.Error:
+    from icecore.sources.tables import text_kinds
     from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
     from icecore.sources.tables.preamble import COMMENTED
@@ -292,11 +293,13 @@ def _unknown(source: str) -> errors.Error:
 
     data = open_bytes(source)
     try:
-        size, start = data.identity.size, data.read_at(0, 1 << 12)
+        size, start = data.identity.size, data.read_at(0, 1 << 16)
     finally:
         data.close()
     if (root := root_element(start)) is not None:
         return refusal(source, root)
+    if is_printable(start) and (known := text_kinds.kind(start)) is not None:
+        return text_kinds.refusal(source, known)
     found = f"starts with {start[:8]!r}" if size else "is empty"
     hint = f"known: {known_formats()}"
     if start.startswith(UTF16):
