@@ -58,6 +58,11 @@ class Selection:
             chosen |= _coordinates(arrays, chosen) | _masks(arrays, chosen)
         return {path for path in chosen if not _matches(arrays.arrays[path], self.exclude)}
 
+    def names(self, path: str) -> bool:
+        """Whether the patterns select the array at ``path``, coordinates of other arrays aside."""
+        chosen = self.variables is None or _matches(path, self.variables)
+        return chosen and not _matches(path, self.exclude)
+
     def apply(self, arrays: ArrayMap) -> ArrayMap:
         """Return the source without unselected arrays, and without groups that contained only those."""
         kept = self.takes(arrays)
