@@ -156,7 +156,9 @@ class _Ntuple:
             kind = next(n for n in alternatives if self.columns[n]["dtype"] is None)
             raise errors.make("unsupported", f"column type {self.columns[kind]['type']}")
         dtype = np.result_type(*used)
-        if not all(np.can_cast(kind, dtype, "safe") and np.dtype(kind).kind in (dtype.kind, "u") for kind in used):
+        # NumPy's common type of uint64 and int64 is a float.
+        reals = [np.dtype(kind).kind == "f" for kind in used]
+        if any(reals) != all(reals) or (dtype.kind == "f") != any(reals) or not all(np.can_cast(kind, dtype, "safe") for kind in used):
             raise errors.make("unsupported", f"columns of types {', '.join(sorted(used))} in one field")
         return dtype, tuple(kind or "u1" for kind in kinds)
 
