@@ -48,9 +48,8 @@ def test_branches_that_are_left_out_are_not_decoded(reads, monkeypatch, tmp_path
     report = icecore.link(f"{OBJECTS}:events", tmp_path / "r.icecore", group="/E", **choice)
     assert not reads
     assert any("left out" in note.message for note in report.notes)
-    table = icecore.open(tmp_path / "r.icecore").table("/E")
-    name = "eventweight"
-    assert np.array_equal(table.arrays(name, library="np")[name], uproot.open(OBJECTS)["events"][name].array())
+    weights = icecore.open(tmp_path / "r.icecore")["/E/eventweight"][:]
+    assert np.array_equal(weights, uproot.open(OBJECTS)["events"]["eventweight"].array())
 
 
 def test_decoded_branches_stay_in_memory_up_to_a_limit(monkeypatch):
