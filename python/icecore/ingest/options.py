@@ -105,6 +105,7 @@ class LinkOptions(IngestOptions):
 
     allow_links: Sequence[str] | None = None
     commit_every: int | None = None
+    deep: bool = False
 
 
 #: goal for reads of single elements: small pages, not measured
@@ -127,6 +128,7 @@ class PackOptions(IngestOptions):
     restore: bool = True
     trust: str | None = None
     header: bool | None = None
+    units: bool | None = None
     grows: str | None = None
     below: str | None = None
     then: Callable[[Writer], None] | None = None

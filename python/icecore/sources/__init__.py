@@ -128,10 +128,6 @@ def _is_dmrpp(source: ByteSource, start: bytes) -> bool:
     return b"xmlns:dmrpp=" in source.read_at(0, 1 << 12)
 
 
-def _is_frames(source: ByteSource, start: bytes) -> bool:
-    return start.startswith(GWF) and not is_remote(source.identity.url)
-
-
 def _is_votable(source: ByteSource, start: bytes) -> bool:
     if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return False
@@ -149,7 +145,7 @@ FORMATS = [
     Format("NumPy .npy", _starts(NPY), "icecore.sources.numpy.npy"),
     Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr.store"),
     Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
-    Format("gravitational-wave frames (GWF)", _is_frames, "icecore.sources.gwf"),
+    Format("gravitational-wave frames (GWF)", _starts(GWF), "icecore.sources.gwf"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     Format("DMR++", _is_dmrpp, "icecore.sources.dmrpp"),
     Format("ROOT", lambda _, start: is_root(start), "icecore.sources.root"),
@@ -289,6 +285,7 @@ def known_formats() -> str:
 
 
 def _unknown(source: str) -> errors.Error:
+    from icecore.sources.tables import text_kinds
     from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
     from icecore.sources.tables.preamble import COMMENTED
@@ -296,11 +293,13 @@ def _unknown(source: str) -> errors.Error:
 
     data = open_bytes(source)
     try:
-        size, start = data.identity.size, data.read_at(0, 1 << 12)
+        size, start = data.identity.size, data.read_at(0, 1 << 16)
     finally:
         data.close()
     if (root := root_element(start)) is not None:
         return refusal(source, root)
+    if is_printable(start) and (known := text_kinds.kind(start)) is not None:
+        return text_kinds.refusal(source, known)
     found = f"starts with {start[:8]!r}" if size else "is empty"
     hint = f"known: {known_formats()}"
     if start.startswith(UTF16):
