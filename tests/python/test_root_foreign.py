@@ -1,4 +1,4 @@
-"""Branches that are decoded entry by entry, by the engine or by uproot: read once, only if wanted, checked, limited."""
+"""Branches that are decoded entry by entry: read once, only if wanted, checked, limited."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def test_each_branch_is_decoded_once(reads, tmp_path):
 
 
 @needs_data
-@pytest.mark.parametrize("choice", [{"variables": ["eventweight"]}, {"exclude": ["f*", "offsets", "content"]}])
+@pytest.mark.parametrize(
+    "choice", [{"variables": ["eventweight"]}, {"exclude": ["f*", "offsets", "content"]}]
+)
 def test_branches_that_are_left_out_are_not_decoded(reads, monkeypatch, tmp_path, choice):
     monkeypatch.setattr(foreign, "decoded", lambda branch: pytest.fail(branch.name))
     report = icecore.link(f"{OBJECTS}:events", tmp_path / "r.icecore", group="/E", **choice)
