@@ -196,6 +196,16 @@ impl Writer {
         Ok(())
     }
 
+    /// Replaces the metadata of a sharded array by a document without shards; references to its chunks replace those to
+    /// shards. Chunks of another shape in the new grid must be written afterwards.
+    fn unshard(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
+        let new = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
+        let old = self.meta(path)?;
+        py.detach(|| self.writing()?.unshard(path, &old, &new, zarr_json.as_bytes())).or_raise()?;
+        self.metas().or_raise()?.insert(path.to_owned(), Arc::new(new));
+        Ok(())
+    }
+
     fn set_attrs(&self, py: Python<'_>, path: &str, attrs_json: &str) -> PyResult<()> {
         let attributes = json(attrs_json)?;
         py.detach(|| self.catalog()?.set_attributes(path, &attributes)).or_raise()?;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from icecore.ingest.append_grid import append_grid
 from icecore.ingest.placement import Step
 from icecore.ingest.report import Row
 from icecore.sources.mapping.stitched_array import decodes_alike
@@ -76,15 +77,13 @@ def _misfit(step: Step) -> str:
     """Return why the new part can't be linked into the stored array's grid; empty if it can."""
     entry, old = step.entry, step.old
     assert old is not None
-    stored = old.document["chunk_grid"]["configuration"].get("chunk_shape")
-    if not isinstance(entry.chunks, tuple) or stored is None:
-        return "chunks differ in shape"
-    if list(entry.chunks) != list(stored):
-        return f"chunks of {entry.chunks}, in the repository of {tuple(stored)}"
     if not decodes_alike(entry.codecs, old.document["codecs"]):
         return "other codecs than in the repository"
     if entry.fill_value != old.document.get("fill_value"):
         return "another fill value than in the repository"
-    if step.start % stored[step.axis]:
-        return f"begins at {step.start}, inside a chunk of {stored[step.axis]}"
+    grid = append_grid(step)
+    if isinstance(grid, str):
+        return grid
+    if grid.border is not None and not writable(entry.codecs):
+        return f"begins at {step.start}, inside a chunk that can't be written again"
     return ""

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
+from icecore.layout import layout
 from icecore.repository.selection import is_int
 from icecore.writing import resize as resizing
 from icecore.writing.box_split import halved
 from icecore.writing.open_array import OpenArray
+from icecore.writing.row_grid import RowGrid
 from icecore.writing.synchronized import in_turn
 
 
@@ -68,7 +70,7 @@ class RegionWrites(OpenArray):
 
     def _block(self, low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
         """Read the stored box from ``low`` to ``high``. Rows after ``old_rows`` are about to be written."""
-        begins = self._tail is not None and low[0] == self._tail.start // self.unit[0] * self.unit[0]
+        begins = self._tail is not None and low[0] == self._rows.floor(self._tail.start)
         if self.old_rows is not None and begins and low[0] + len(self.old_rows) <= high[0]:
             block = np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype)
             inside = tuple(slice(a, b) for a, b in zip(low[1:], high[1:], strict=True))
@@ -90,12 +92,13 @@ class RegionWrites(OpenArray):
         """Return boxes of whole shards, clipped to the array, that cover a region: large ones inside, single
         shards at its border.
         """
-        low = tuple(s // u * u for s, u in zip(start, self.unit, strict=True))
+        axes = [self._rows, *map(RowGrid, self.unit[1:])][: len(start)]
+        low = tuple(axis.floor(s) for axis, s in zip(axes, start, strict=True))
         high = tuple(
-            min(-(-(s + n) // u) * u, full)
-            for s, n, u, full in zip(start, shape, self.unit, self._stored, strict=True)
+            min(axis.ceil(s + n), full)
+            for axis, s, n, full in zip(axes, start, shape, self._stored, strict=True)
         )
-        yield from halved(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._shares.box)
+        yield from halved(low, high, axes, max(self.dtype.itemsize, 1), self._writer._shares.box)
 
     def _refill(self, before: tuple[int, ...]) -> None:
         """Write the fill value over old chunks that extend into the new part of the array.
@@ -104,7 +107,7 @@ class RegionWrites(OpenArray):
         """
         found = self._writer._pending().array(self.path).held()
         fill = self._writer._view()._array(self.path).fill_value
-        for start, extent in resizing.exposed(found[1], self.unit, before, self._stored) if found else ():
+        for start, extent in resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ():
             part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
             fresh = np.full_like(part, fill)
             if not resizing.same(part, fresh):
@@ -125,5 +128,8 @@ class RegionWrites(OpenArray):
             self._check()
             if not resizing.is_longer(self._stored, shape):
                 self._writer._native.flush()  # queued chunks have numbers of the old grid
+            if shape and self._rows.is_listed:
+                self._rows = self._rows.resized(shape[0])
+                self._document = layout.with_rows(self._document, self._rows.runs)
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape

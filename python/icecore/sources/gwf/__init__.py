@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from icecore import errors
 from icecore.cluster.tasks import Cluster
 from icecore.display import text
+from icecore.sources.gwf.axes import Axes
 from icecore.sources.gwf.entry import array_entry
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
 from icecore.sources.gwf.timeline import Timeline, timelines
@@ -55,11 +56,13 @@ def joined(files: Sequence[FrameFile], name: str) -> ArrayMap:
             place = path if i == 0 else f"{path}.{line.t0 // _NS}"
             places.append((place, channel, line))
             _report(result, place, files, line, i > 0)
+    axes = Axes.of((place, line.t0, line.step, line.stop) for place, _, line in places)
     for place, channel, line in places:
         if place in result.arrays:
             result.failed.append(damage(f"{channel}: another channel has the path {place}"))
             continue
-        result.add(array_entry(place, channel, line, _dimension(place, line, places)))
+        dim = axes.dimension(place, line.t0, line.step, line.stop)
+        result.add(array_entry(place, channel, line, dim))
     for file in files:
         if file.events and not file.channels:
             names = ", ".join(f"{count} {name}" for name, count in file.events[:4])
@@ -113,14 +116,3 @@ def _report(result: ArrayMap, place: str, files: Sequence[FrameFile], line: Time
     if gaps:
         result.dropped.append(Note(place, "gaps", text.plural(gaps, "gap")))
     result.dropped += [Note(place, "overlap", note) for note in line.notes]
-
-
-def _dimension(place: str, line: Timeline, places: Sequence[tuple[str, str, Timeline]]) -> str:
-    """``time``, or a name with the rate where the arrays of the group have different time axes."""
-    group = place.rsplit("/", 1)[0]
-    axes = {(o.t0, o.step, o.stop) for p, _, o in places if p.rsplit("/", 1)[0] == group}
-    if len(axes) == 1:
-        return "time"
-    rate = float(1 / line.step)
-    same = {(t0, step, stop) for t0, step, stop in axes if step == line.step}
-    return f"time_{rate:g}Hz" if len(same) == 1 else f"time_{rate:g}Hz_{line.t0}_{line.stop}"
