@@ -256,6 +256,12 @@ impl Writer {
         py.detach(|| self.catalog()?.set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
     }
 
+    /// Removes the references to chunks, by their flat numbers: these chunks read as the fill value.
+    fn unset(&self, py: Python<'_>, path: &str, chunks: Vec<u64>) -> PyResult<()> {
+        let chunks: Vec<_> = chunks.into_iter().map(|chunk| (chunk, catalog::ChunkPlace::Missing)).collect();
+        py.detach(|| self.catalog()?.set_chunks(path, &chunks)).or_raise()
+    }
+
     /// Queues `data` for the box that starts at `start`; it must consist of whole chunks (whole shards if sharded).
     /// The data must not be changed before `flush` or `commit`.
     fn write(&self, py: Python<'_>, path: &str, start: Vec<u64>, data: &Bound<'_, PyAny>) -> PyResult<()> {

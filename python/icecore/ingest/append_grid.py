@@ -13,9 +13,6 @@ from icecore.repository.nodes import Node
 from icecore.sources.mapping.array_map import ArrayEntry, chunk_grid
 from icecore.writing.row_grid import lengths_of
 
-#: new parts up to this size (bytes) are copied rather than linked with chunks of different lengths
-_SMALL = 64 << 10
-
 
 @dataclass(frozen=True)
 class AppendGrid:
@@ -33,6 +30,11 @@ class AppendGrid:
     counts: tuple[int, ...]
     first: int
     border: tuple[int, int] | None
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether all chunks have one shape."""
+        return self.document["name"] == "regular"
 
     def numbers(self, chunks: np.ndarray, grid: Sequence[int], axis: int) -> np.ndarray:
         """Return the numbers in this grid of chunks of the new part, which has a ``grid`` of its own."""
@@ -53,8 +55,6 @@ def append_grid(step: Step) -> AppendGrid | str:
     kept, border = _cut(stored[axis], step.start)
     lengths = np.concatenate([kept, new[axis]])
     is_regular = len(np.unique(lengths)) <= 1 and border is None
-    if not is_regular and entry.nbytes <= _SMALL:
-        return "small, and its chunks don't fit those in the repository"
     axes = [lengths if i == axis else each for i, each in enumerate(stored)]
     chunks: Any = tuple(int(each[0]) if len(each) else 1 for each in axes)
     grid = chunk_grid(chunks if is_regular else [each.tolist() for each in axes])
@@ -78,7 +78,10 @@ def _axes(node: Node) -> list[np.ndarray] | None:
         return None
     if (shapes := configuration.get("chunk_shapes")) is not None:
         axes = [lengths_of(axis) if isinstance(axis, list) else None for axis in shapes]
-        return [_regular(n, int(shapes[i])) if a is None else a for i, (n, a) in enumerate(zip(node.shape, axes, strict=True))]
+        return [
+            _regular(n, int(shapes[i])) if a is None else a
+            for i, (n, a) in enumerate(zip(node.shape, axes, strict=True))
+        ]
     return [_regular(n, c) for n, c in zip(node.shape, configuration["chunk_shape"], strict=True)]
 
 
@@ -97,4 +100,3 @@ def _label(axes: list[np.ndarray] | None, axis: int) -> str:
         return "shards"
     lengths = [int(each[0]) if len(each) else 0 for each in axes]
     return f"{tuple(lengths)}" if len(np.unique(axes[axis])) <= 1 else f"different lengths along axis {axis}"
-

@@ -16,6 +16,7 @@ from icecore.repository.time_axis import KEY, NS, TimeAxis
 from icecore.sources.gwf.entry import fill_of
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
 from icecore.sources.mapping.join_in_time import by_detector, join
+from icecore.sources.mapping.stitched_array import decodes_alike
 
 if TYPE_CHECKING:
     from icecore.ingest.resolve_sources import Source
@@ -43,7 +44,7 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
 
     Raises:
         Error: ``mismatch`` if the part begins before the stored array ends, or has another data type or
-            rate; ``unsupported`` if its linked vectors do not fit the stored chunks.
+            rate; ``unsupported`` if it can be neither linked nor copied behind a gap.
     """
     old, new = TimeAxis.of(node.attrs), TimeAxis.of(entry.attrs)
     if old is None or new is None:
@@ -59,19 +60,30 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
         )
     if entry.links is not None and len(entry.links) == prod(entry.grid):
         entry = replace(entry, fill_value=node.document["fill_value"])  # no gap: the fill value is never read
-    stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
     if not gap:
         return entry
-    chunks = entry.chunks if isinstance(entry.chunks, tuple) else (0,)
-    if entry.links is None or stored != list(chunks) or gap % chunks[0]:
-        if entry.read is not None and not _is_linked(node):
-            read = BehindGap(entry.read, gap, entry.dtype)
-            return replace(entry, shape=(entry.shape[0] + gap,), links=None, native={}, read=read)
-        message = f"{node.path}: a gap of {gap} samples does not fit chunks of {stored}"
+    read = None if entry.read is None or _is_linked(node) else BehindGap(entry.read, gap, entry.dtype)
+    shape = (entry.shape[0] + gap,)
+    if entry.links is not None and decodes_alike(entry.codecs, node.document["codecs"]):
+        chunks, skipped = _behind_gap(entry, gap, node)
+        links = replace(entry.links, chunks=entry.links.chunks + np.uint64(skipped))
+        return replace(entry, shape=shape, chunks=chunks, links=links, native={}, read=read)
+    if read is None:
+        message = f"{node.path}: {source} can't be linked behind a gap of {gap} samples"
         raise errors.make("unsupported", message, "link all files again with --replace")
-    skipped = np.uint64(gap // chunks[0])
-    links = replace(entry.links, chunks=entry.links.chunks + skipped)
-    return replace(entry, shape=(entry.shape[0] + gap,), links=links, read=None)
+    return replace(entry, shape=shape, links=None, native={}, read=read)
+
+
+def _behind_gap(entry: ArrayEntry, gap: int, node: Node) -> tuple[Any, int]:
+    """Return the chunks of a part with those of the gap before it, and how many these are: chunks of the stored
+    grid, or a single one.
+    """
+    stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
+    if not isinstance(entry.chunks, tuple):
+        return [[gap, *entry.chunks[0]]], 1
+    if stored == list(entry.chunks) and not gap % stored[0]:
+        return entry.chunks, gap // stored[0]
+    return [[gap, *[entry.chunks[0]] * entry.grid[0]]], 1
 
 
 @dataclass(frozen=True)

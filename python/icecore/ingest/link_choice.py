@@ -10,6 +10,8 @@ from icecore.ingest.placement import Step
 from icecore.ingest.report import Row
 from icecore.sources.mapping.stitched_array import decodes_alike
 
+#: new parts up to this size (bytes) are copied rather than linked with chunks of different lengths
+_SMALL = 64 << 10
 #: codecs that icecore can encode, so that single chunks among linked ones can be copied
 _WRITABLE = {
     "bytes",
@@ -54,6 +56,8 @@ class LinkStep:
 def link_step(step: Step) -> LinkStep:
     """Decide how one array is written."""
     entry = step.entry
+    if step.whole:
+        return LinkStep(step, "linked", entry.note)
     if entry.links is None:
         return LinkStep(step, "copied", entry.note or "its bytes can't be linked")
     why = _misfit(step) if step.old is not None else ""
@@ -84,6 +88,8 @@ def _misfit(step: Step) -> str:
     grid = append_grid(step)
     if isinstance(grid, str):
         return grid
+    if not grid.is_regular and entry.nbytes <= _SMALL and entry.read is not None and writable(entry.codecs):
+        return "small, and its chunks don't fit those in the repository"
     if grid.border is not None and not writable(entry.codecs):
         return f"begins at {step.start}, inside a chunk that can't be written again"
     return ""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from icecore import errors
 from icecore.analyzer.choose_codec import Planned
@@ -13,10 +16,9 @@ from icecore.ingest.append_grid import AppendGrid, append_grid
 from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.entry_attributes import attributes
 from icecore.ingest.link_choice import LinkStep
+from icecore.repository.nodes import OURS
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from icecore.ingest.link_plan import LinkPlan
     from icecore.ingest.placement import Step
     from icecore.writing.writer import Writer
@@ -30,6 +32,8 @@ def write_links(
 ) -> None:
     """Write every array of a plan; ``failures`` decides whether failed arrays are left out or raise."""
     count = counted(progress, sum(each.step.entry.nbytes for each in plan.steps if each.how == "copied"))
+    for path in plan.assembly.gone:
+        writer.delete(path)
     for each in plan.steps:
         if each.step.replaced is not None and each.how != "copied":
             writer.delete(each.step.path)
@@ -37,11 +41,14 @@ def write_links(
         with failures.guard(each.step):
             if each.how == "copied":
                 _copy(writer, each, count)
+            elif each.step.whole:
+                _weave(writer, each.step)
             elif each.step.old is not None:
                 _extend(writer, each)
             else:
                 _link(writer, each)
     failures.collect(wait=True)
+    rename_axes(writer, plan.assembly.renamed)
 
 
 def _copy(writer: Writer, each: LinkStep, progress: Progress) -> None:
@@ -93,3 +100,27 @@ def _read_rows(writer: Writer, step: Step, rows: tuple[int, int]) -> np.ndarray:
     assert step.old is not None
     region = tuple(slice(*rows) if i == step.axis else slice(0, n) for i, n in enumerate(step.old.shape))
     return writer._pending().array(step.path).read(region)
+
+
+def _weave(writer: Writer, step: Step) -> None:
+    """Replace the references of a stored array; its attributes and trends stay with it."""
+    entry, old = step.entry, step.old
+    assert old is not None
+    assert entry.links is not None
+    before = writer._pending().array(step.path).links()[2]
+    kept = old.document.get("attributes", {}).get(OURS)
+    attrs = {**attributes(entry), **({OURS: kept} if kept else {})}
+    document = {**entry.zarr_metadata(), "attributes": attrs}
+    writer._native.update_array(step.path, json.dumps(document, allow_nan=False))
+    count = entry.grid[0]
+    writer._native.unset(step.path, np.setdiff1d(before[before < count], entry.links.chunks).tolist())
+    write_references.set_links(writer, step.path, entry.links)
+
+
+def rename_axes(writer: Writer, renamed: Mapping[str, tuple[str, ...]]) -> None:
+    """Give dimensions of stored arrays other names."""
+    for path, dims in renamed.items():
+        text = writer._native.document(path)
+        if text is not None:
+            document = {**json.loads(text), "dimension_names": list(dims)}
+            writer._native.update_array(path, json.dumps(document, allow_nan=False))

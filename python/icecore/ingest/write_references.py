@@ -81,4 +81,3 @@ def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
     said = f"links to files in {shown}{more} are read only where --allow-links names their folder"
     return [Failure("/", "links", f"{said}: a repository in a bucket may not point at files by itself")]
-

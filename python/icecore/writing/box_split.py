@@ -18,5 +18,9 @@ def halved(
     if is_small or middle is None:
         yield low, high
         return
-    yield from halved(low, tuple(middle if i == axis else b for i, b in enumerate(high)), axes, itemsize, most)
-    yield from halved(tuple(middle if i == axis else a for i, a in enumerate(low)), high, axes, itemsize, most)
+    yield from halved(
+        low, tuple(middle if i == axis else b for i, b in enumerate(high)), axes, itemsize, most
+    )
+    yield from halved(
+        tuple(middle if i == axis else a for i, a in enumerate(low)), high, axes, itemsize, most
+    )

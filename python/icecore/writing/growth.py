@@ -82,7 +82,9 @@ class Growth(RegionWrites):
         with self._whole(anew):
             anew()
 
-    def _listed(self, document: dict[str, object], chunk: tuple[int, ...], first: int, last: np.ndarray) -> None:
+    def _listed(
+        self, document: dict[str, object], chunk: tuple[int, ...], first: int, last: np.ndarray
+    ) -> None:
         native = self._writer._native
         text = json.dumps(document, allow_nan=False, separators=(",", ":"))
         if self._node().grid[1] is None:
@@ -120,6 +122,27 @@ class Growth(RegionWrites):
         self._rows = rows
         self._update(layout.with_rows(self._document, rows.runs))
         self.write((first, *[0] * (len(self._stored) - 1)), last)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether chunks may have any length along the first axis."""
+        return self._rows.is_listed
+
+    @property
+    def first_again(self) -> int:
+        """The first stored row that an append writes again; the end of the array if there is none."""
+        return self._stored[0] if self._rows.is_listed else self._rows.floor(self._stored[0])
+
+    def grow_by_chunks(self) -> None:
+        """Prepare the array for rows that are encoded chunk by chunk, behind all stored ones."""
+        if self._writes_again():
+            self._list_chunks()
+        if self._rows.is_listed:
+            self._merge_short()
+            if self._rows.ceil(self._stored[0]) > self._stored[0]:  # it was cut inside a chunk
+                first = self._rows.floor(self._stored[0])
+                last = self._writer._pending().array(self.path).read((slice(first, self._stored[0]),))
+                self._merge(self._rows.cut(self._stored[0]), first, last)
 
     def _prepare(self, rows: int) -> None:
         """Prepare the array for ``rows`` more rows, which are written afterwards."""

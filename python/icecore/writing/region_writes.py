@@ -107,7 +107,9 @@ class RegionWrites(OpenArray):
         """
         found = self._writer._pending().array(self.path).held()
         fill = self._writer._view()._array(self.path).fill_value
-        for start, extent in resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ():
+        for start, extent in (
+            resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ()
+        ):
             part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
             fresh = np.full_like(part, fill)
             if not resizing.same(part, fresh):

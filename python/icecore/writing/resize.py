@@ -34,8 +34,10 @@ def exposed(flat: np.ndarray, unit: Shape, rows: RowGrid, old: Shape, new: Shape
     counts[0] = rows.count(new[0])
     index = np.unravel_index(flat.astype(np.int64), counts)
     spans = np.array([rows.span(int(i)) for i in index[0]], np.int64).reshape(-1, 2)
-    low, high = (np.stack([spans[:, end], *((i + end) * u for i, u in zip(index[1:], unit[1:], strict=True))], -1)
-                 for end in (0, 1))
+    low, high = (
+        np.stack([spans[:, end], *((i + end) * u for i, u in zip(index[1:], unit[1:], strict=True))], -1)
+        for end in (0, 1)
+    )
     for axis, (before, now) in enumerate(zip(old, new, strict=True)):
         reaching = high[:, axis] > before if now > before else np.zeros(len(low), bool)
         for start, stop in zip(low[reaching].tolist(), high[reaching].tolist(), strict=True):

@@ -15,7 +15,6 @@ from icecore.writing.append_buffer import Tail, tail
 from icecore.writing.growth import Growth
 from icecore.writing.synchronized import in_turn
 
-
 #: size of rows (bytes) that are gathered for an array that grows by chunks
 _GATHERED = 32 << 20
 

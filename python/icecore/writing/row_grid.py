@@ -82,6 +82,12 @@ class RowGrid:
         kept = max(int(np.searchsorted(self._bounds, rows)), 1)
         return RowGrid(self.unit, np.diff(self._bounds)[:kept])
 
+    def cut(self, rows: int) -> RowGrid:
+        """Return the listed grid whose last chunk ends after ``rows`` rows."""
+        assert self._bounds is not None
+        kept = self._bounds[self._bounds < rows]
+        return RowGrid(self.unit, np.diff([*kept.tolist(), rows]))
+
     def merged(self, rows: int, most: int) -> tuple[RowGrid, int] | None:
         """Return the grid after short chunks at the end were merged, and the first row that must be written
         again; None if none are merged.
