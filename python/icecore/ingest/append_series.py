@@ -1,4 +1,4 @@
-"""Append time series: each new part continues the stored array of its channel that has its type and sampling."""
+"""Append time series: a new part continues the array of its channel that has its type and sampling."""
 
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ def _note(result: Assembly, channel: _Channel, step: Step) -> None:
     result.steps.append(step)
     if step.old is None and channel.stored:
         axis = _axis(step.entry)
-        said = f"{step.entry.dtype} at {axis.rate:g} Hz from GPS {axis.t0 / NS:.9g}: the type or sampling changed"
+        kind = f"{step.entry.dtype} at {axis.rate:g} Hz from GPS {axis.t0 / NS:.9g}"
+        said = f"{kind}: the type or sampling changed"
         result.notes.append(Failure(step.path, "changed", said))
 
 

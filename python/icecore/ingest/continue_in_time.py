@@ -75,7 +75,7 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
 
 
 def _behind_gap(entry: ArrayEntry, gap: int, node: Node) -> tuple[Any, int]:
-    """Return the chunks of a part with those of the gap before it, and how many these are: chunks of the stored
+    """Return the chunks of a part behind a gap, and how many of them are in the gap: chunks of the stored
     grid, or a single one.
     """
     stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")

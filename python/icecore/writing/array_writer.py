@@ -112,13 +112,9 @@ class ArrayWriter(RowAppends):
         self._settle()
         if self._adapting is not None:
             self._adapting.settled()
-        if (
-            not is_prepared
-            and shape
-            and resizing.is_longer(self._stored, shape)
-            and shape[0] > self._stored[0]
-        ):
-            self._prepare(shape[0] - self._stored[0])
+        more = shape[0] - self._stored[0] if shape and resizing.is_longer(self._stored, shape) else 0
+        if more and not is_prepared:
+            self._prepare(more)
         self._resize(shape)
 
     @in_turn

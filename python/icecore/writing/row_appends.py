@@ -13,6 +13,7 @@ from icecore.layout import layout
 from icecore.repository.nodes import Node
 from icecore.writing.append_buffer import Tail, tail
 from icecore.writing.growth import Growth
+from icecore.writing.row_grid import RowGrid
 from icecore.writing.synchronized import in_turn
 
 #: size of rows (bytes) that are gathered for an array that grows by chunks
@@ -30,7 +31,7 @@ class RowAppends(Growth):
                     continue
                 self._tail = self._open_tail()
             rows = rows[self._tail.take(rows) :]
-            if self._tail.full and not self._lengthen():
+            if self._tail.full:
                 self._write_tail()
 
     @in_turn
@@ -59,23 +60,20 @@ class RowAppends(Growth):
         row = prod(self._stored[1:]) * max(self.dtype.itemsize, 1)
         return 0 if found is None else (found[1] - found[0]) * row
 
-    def shorten(self, is_last: bool) -> None:
-        """Change to shorter shards before a commit if commits are frequent. An array that this writer has not
-        used since its last commit is unchanged, because others may have changed it.
+    def shorten(self) -> None:
+        """Give a small array shorter shards before the writer's last commit.
+
+        An array that this writer has not used since its last commit is unchanged, because others may have
+        changed it.
         """
-        if self._replan is not None and self._tail is not None and self._seen == self._writer._history.count:
-            self._regrid(self._replan.shorter(self._tail, self.unit[0], is_last))
+        is_used = self._seen == self._writer._history.count and not self._rows.is_listed
+        if self._replan is not None and self._tail is not None and is_used:
+            self._regrid(self._replan.shorter(self._tail, self.unit[0]))
 
-    def _lengthen(self) -> bool:
-        """Change to longer shards if commits are rare; return whether more rows fit now."""
-        if self._replan is None or self._tail is None:
-            return False
-        return self._regrid(self._replan.longer(self._tail, self.unit[0]))
-
-    def _regrid(self, where: layout.Layout | None) -> bool:
+    def _regrid(self, where: layout.Layout | None) -> None:
         """Replace the array by one with another layout; all of its rows are in memory."""
         if where is None or self._tail is None or self._bare:
-            return False
+            return
         anew = partial(self._anew, where, self._tail.rows)
         with self._whole(anew):
             if self._stored[0]:
@@ -83,7 +81,6 @@ class RowAppends(Growth):
             else:  # no chunk of the old grid is stored
                 self._update(layout.regridded(self._document, where))
                 self._refilled(where, self._tail.rows)
-        return True
 
     def _anew(self, where: layout.Layout, rows: np.ndarray) -> None:
         native = self._writer._native
@@ -95,6 +92,7 @@ class RowAppends(Growth):
 
     def _refilled(self, where: layout.Layout, rows: np.ndarray) -> None:
         self._stored, self.unit, self._tail = (0, *self._stored[1:]), where.unit, None
+        self._rows = RowGrid(where.unit[0])
         if self._adapting is not None:
             self._adapting.regridded(Node(self.path, True, json.dumps(self._document)))
         self._add(rows)

@@ -11,6 +11,8 @@ from icecore.repository.nodes import Node
 
 #: chunks shorter than usual at the end of an array that are merged into one
 _SHORT = 16
+#: merged chunks together are at least this many times as long as the longest of them
+_TIERS = 8
 #: chunks at the end of an array that are considered for merging
 _LOOKED_AT = 4096
 
@@ -101,7 +103,7 @@ class RowGrid:
         lengths = np.diff(self._bounds[-_LOOKED_AT:])[::-1]
         sums, largest = np.cumsum(lengths), np.maximum.accumulate(lengths)
         short = np.cumsum(lengths < self.unit)
-        found = np.flatnonzero((short >= _SHORT) & (4 * largest <= sums) & (sums <= most))
+        found = np.flatnonzero((short >= _SHORT) & (_TIERS * largest <= sums) & (sums <= most))
         # a chunk of full length at the beginning of the merged ones would only be copied
         found = found[lengths[found] < self.unit]
         if not len(found):
