@@ -27,6 +27,8 @@ pub(crate) const PATH: &str = "/__icecore__/sources";
 const FILES: &str = "files";
 /// Files of a batch that a commit may write again, to keep batches few.
 const LEAST: u64 = 32;
+/// Files of a batch that is not written again.
+const MOST: u64 = 16_384;
 /// Batches of up to this many bytes are stored in their reference.
 const INLINE: usize = 512;
 /// Largest batch in bytes that is decompressed.
@@ -46,7 +48,7 @@ pub(crate) async fn append(
     let at = Path::from_trusted(PATH);
     let mut files: Vec<u64> = stored.map(|node| sizes(&node.user_data)).unwrap_or_default();
     let before = files.len();
-    let kept = before - merged(&files, (older.len() + new.len()) as u64, LEAST);
+    let kept = before - merged(&files, (older.len() + new.len()) as u64, LEAST, MOST);
     let mut batch: Identities = older.into_iter().collect();
     for number in kept..before {
         let bytes = payload(session, assets, &at, number).await?;

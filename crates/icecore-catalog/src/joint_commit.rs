@@ -18,7 +18,7 @@ use icechunk::repository::{RepositoryError, RepositoryErrorKind};
 use icechunk::session::{Session, SessionError, SessionErrorKind, SessionResult};
 use icechunk::virtual_chunks::VirtualChunkResolver;
 
-use crate::manifest_parts::{divide, runs};
+use crate::manifest_parts::{divide, runs, share, weight};
 
 /// New references of a commit up to which it is done here: the change set is copied.
 const REFERENCES: usize = 1 << 16;
@@ -135,7 +135,13 @@ async fn write_manifests(
         let whole = ManifestExtents::new(&vec![0; shape.len()], &shape.num_chunks().collect::<Vec<_>>());
         let mut changed: Vec<u32> = changes.changed_node_chunks(&node.id).map(row).collect();
         changed.sort_unstable();
-        let parts = divide(manifests, &whole, &changed, arrays);
+        let payloads = changes.array_chunks_iterator(&node.id, &path).filter_map(|(_, payload)| payload.as_ref());
+        let fresh = payloads.map(|payload| weight(1, data(payload))).sum();
+        let size = |manifest: &ManifestRef| match old.manifest_info(&manifest.object_id) {
+            Ok(Some(info)) => share(&manifest.extents, u64::from(info.num_chunk_refs), info.size_bytes),
+            _ => 0, // reading it reports the error
+        };
+        let parts = divide(manifests, &whole, (&changed, fresh), size, arrays);
         let mut chunks = stored(old, assets, &path, &node.id, &parts.again).await?;
         chunks.retain(|chunk| changes.get_chunk_ref(&node.id, &chunk.coord).is_none());
         chunks.extend(changes.array_chunks_iterator(&node.id, &path).filter_map(|(coord, payload)| {
@@ -144,7 +150,7 @@ async fn write_manifests(
         chunks.retain(|chunk| shape.valid_chunk_coord(&chunk.coord));
         chunks.sort_by(|a, b| a.coord.cmp(&b.coord));
         *manifests = parts.kept;
-        let rows: Vec<u32> = chunks.iter().map(|chunk| row(&chunk.coord)).collect();
+        let rows: Vec<_> = chunks.iter().map(|chunk| (row(&chunk.coord), weight(1, data(&chunk.payload)))).collect();
         let mut chunks = chunks.into_iter();
         for run in runs(&rows, manifests) {
             let chunks: Vec<ChunkInfo> = chunks.by_ref().take(run.len()).collect();
@@ -201,12 +207,19 @@ fn extents(chunks: &[ChunkInfo]) -> Option<ManifestExtents> {
 }
 
 fn size(chunk: &ChunkInfo) -> usize {
-    let own = match &chunk.payload {
-        ChunkPayload::Inline(bytes) => bytes.len(),
+    let url = match &chunk.payload {
         ChunkPayload::Virtual(link) => link.location.url().len(),
         _ => 0,
     };
-    REFERENCE + own
+    REFERENCE + url + data(&chunk.payload)
+}
+
+/// Bytes of data in a reference.
+fn data(payload: &ChunkPayload) -> usize {
+    match payload {
+        ChunkPayload::Inline(bytes) => bytes.len(),
+        _ => 0,
+    }
 }
 
 /// The manifest that is being filled.
