@@ -119,6 +119,7 @@ class Growth(RegionWrites):
 
     def _merge(self, rows: RowGrid, first: int, last: np.ndarray) -> None:
         self._writer._native.flush()  # queued chunks have numbers of the old grid
+        self._drop_chunks(rows.count(self._stored[0]))
         self._rows = rows
         self._update(layout.with_rows(self._document, rows.runs))
         self.write((first, *[0] * (len(self._stored) - 1)), last)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from numbers import Integral
 from typing import Any
 
@@ -106,6 +107,8 @@ class RegionWrites(OpenArray):
         Such chunks were cut off since the last commit, or were left there by another program.
         """
         found = self._writer._pending().array(self.path).held()
+        if found is None and self._rows.is_listed:  # any chunk may be stored
+            found = [*self.unit], np.arange(self._rows.count(self._stored[0]) * self._chunks_per_row())
         fill = self._writer._view()._array(self.path).fill_value
         for start, extent in (
             resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ()
@@ -114,6 +117,20 @@ class RegionWrites(OpenArray):
             fresh = np.full_like(part, fill)
             if not resizing.same(part, fresh):
                 self.write(start, fresh)
+
+    def _chunks_per_row(self) -> int:
+        """Return the number of chunks with the same place along the first axis."""
+        return prod(-(-n // u) for n, u in zip(self._stored[1:], self.unit[1:], strict=True))
+
+    def _drop_chunks(self, kept: int) -> None:
+        """Remove the references after the first ``kept`` chunks along the first axis.
+
+        If the array grows again, other lengths may be listed there.
+        """
+        count, others = self._rows.count(self._stored[0]), self._chunks_per_row()
+        if kept < count:
+            self._writer._native.flush()
+            self._writer._native.unset(self.path, range(kept * others, count * others))
 
     def _possible(self, shape: Sequence[int] | int) -> tuple[int, ...]:
         lengths: Any = (shape,) if isinstance(shape, Integral) else shape
@@ -131,7 +148,9 @@ class RegionWrites(OpenArray):
             if not resizing.is_longer(self._stored, shape):
                 self._writer._native.flush()  # queued chunks have numbers of the old grid
             if shape and self._rows.is_listed:
-                self._rows = self._rows.resized(shape[0])
+                rows = self._rows.resized(shape[0])
+                self._drop_chunks(rows.count(shape[0]))
+                self._rows = rows
                 self._document = layout.with_rows(self._document, self._rows.runs)
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape
