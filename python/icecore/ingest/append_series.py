@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from icecore import errors
-from icecore.ingest.continue_in_time import continued
+from icecore.ingest.continue_in_time import continued, is_on_grid
 from icecore.ingest.late_frames import is_woven, woven
 from icecore.repository import address
 from icecore.repository.nodes import Node
@@ -17,6 +17,7 @@ from icecore.repository.time_axis import KEY, NS, TimeAxis
 from icecore.sources.failure import Failure
 from icecore.sources.gwf.axes import Axes
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
+from icecore.sources.mapping.series_facts import facts
 
 if TYPE_CHECKING:
     from icecore.ingest.placement import Assembly, Step
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 #: end of the path of a channel's second and later arrays: the GPS second in which one begins
 _LATER = re.compile(r"\.\d+$")
-#: attributes that a part must share with the array that it continues
-_SHARED = ("units", "flag_masks", "flag_meanings", "adc_slope", "adc_bias")
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,7 @@ def _continues(node: Node, entry: ArrayEntry) -> bool:
     old, new = _axis(node), _axis(entry)
     if (old.step, old.epoch, node.document["data_type"]) != (new.step, new.epoch, entry.data_type):
         return False
-    same = all(node.attrs.get(name) == entry.attrs.get(name) for name in _SHARED)
-    return same and abs(old.time(old.index(new.t0)) - new.t0) <= max(old.step * NS / 100, 1)
+    return facts(node.attrs) == facts(entry.attrs) and is_on_grid(old, new.t0)
 
 
 def _note(result: Assembly, channel: _Channel, step: Step) -> None:

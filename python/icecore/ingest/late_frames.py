@@ -10,8 +10,8 @@ from icecore.repository.nodes import Node
 from icecore.repository.time_axis import NS, TimeAxis
 from icecore.sources.files.identity import file_url, local_path
 from icecore.sources.files.stamp import Identity
-from icecore.sources.gwf.entry import CODECS, VectReader, array_entry
-from icecore.sources.gwf.scan import FrameFile, Piece
+from icecore.sources.gwf.entry import CODECS, Name, VectReader, array_entry
+from icecore.sources.gwf.scan import Facts, FrameFile, Piece
 from icecore.sources.gwf.timeline import timelines
 from icecore.sources.mapping.array_map import ArrayEntry
 from icecore.writing.row_grid import RowGrid, unit_of
@@ -19,6 +19,9 @@ from icecore.writing.row_grid import RowGrid, unit_of
 if TYPE_CHECKING:
     from icecore.ingest.placement import Step
     from icecore.repository.repo import Repo
+
+#: attributes that a channel has because of others
+_KEPT = ("ancillary_variables", "flag_values", "flag_meanings")
 
 _Pieces = list[tuple[FrameFile, Piece]]
 
@@ -56,7 +59,8 @@ def woven(
     steps = []
     for i, line in enumerate(timelines([*known, *added])):
         place = path if i == 0 else f"{path}.{line.t0 // NS}"
-        entry = array_entry(place, str(new[0].attrs["channel"]), line, "time")
+        entry = array_entry(place, Name(str(new[0].attrs["channel"])), line, "time")
+        entry.attrs = {**{key: new[0].attrs[key] for key in _KEPT if key in new[0].attrs}, **entry.attrs}
         node = nodes.pop(place, None)
         if node is None or not _is_same(node, entry, repo):
             steps.append(step(place, source, entry, old=node, whole=node is not None))
@@ -90,53 +94,29 @@ def _pieces(node: Node, repo: Repo) -> _Pieces:
     invalid = {start: value for start, _, value in node.attrs.get("data_valid", ())}
     dtype = str(node.document["data_type"])
     indexed = [_file(url, known) for url, known in files]
+    facts, step = _facts(node.numbers), float(axis.step)
     found: _Pieces = []
     for number, chunk, offset, length in zip(
         ids.tolist(), chunks.tolist(), offsets.tolist(), lengths.tolist(), strict=True
     ):
         first, last = rows.span(chunk)
-        start = axis.time(first)
-        found.append(
-            (indexed[number], _piece(node, axis, dtype, start, last - first, offset, length, invalid))
-        )
+        start, count = axis.time(first), last - first
+        piece = Piece(start, step, 1, dtype, count, 1, offset, length, 0, invalid.get(start, 0), facts)
+        found.append((indexed[number], piece))
     return found
 
 
-def _piece(
-    node: Node,
-    axis: TimeAxis,
-    dtype: str,
-    start: int,
-    count: int,
-    offset: int,
-    length: int,
-    invalid: dict[int, int],
-) -> Piece:
-    attrs = node.attrs
-    return Piece(
-        start=start,
-        step=float(axis.step),
-        unit=_unit(attrs),
-        series=1,
-        dtype=dtype,
-        count=count,
-        dims=1,
-        offset=offset,
-        length=length,
-        compress=0,
-        invalid=invalid.get(start, 0),
-        slope=attrs.get("adc_slope", 1.0),
-        bias=attrs.get("adc_bias", 0.0),
-        masked=False,
-    )
-
-
-def _unit(attrs: dict[str, Any]) -> str:
-    """Return the unit of a frame vector from the attributes of its array."""
-    if "units" in attrs:
-        return str(attrs["units"])
+def _facts(attrs: dict[str, Any]) -> Facts:
+    """Return the meaning of a channel's numbers from the attributes of its array."""
     masks, names = attrs.get("flag_masks", ()), str(attrs.get("flag_meanings", "")).split()
-    return " ".join(f"{int(mask).bit_length() - 1}:{name}" for mask, name in zip(masks, names, strict=False))
+    bits = " ".join(f"{int(mask).bit_length() - 1}:{name}" for mask, name in zip(masks, names, strict=False))
+    return Facts(
+        str(attrs.get("units", bits)),
+        attrs.get("scale_factor", attrs.get("adc_slope", 1.0)),
+        attrs.get("add_offset", attrs.get("adc_bias", 0.0)),
+        attrs.get("frequency_shift", 0.0),
+        attrs.get("phase", 0.0),
+    )
 
 
 def _file(url: str, known: tuple[int, int, str | None] | None) -> FrameFile:
