@@ -156,7 +156,9 @@ async fn write_manifests(
             let chunks: Vec<ChunkInfo> = chunks.by_ref().take(run.len()).collect();
             let Some(extents) = extents(&chunks) else { continue };
             let size = chunks.iter().map(size).sum();
-            if shared.size + size > SHARED {
+            // An array refers to a manifest once: readers take all of its references there.
+            let is_second = manifests.iter().any(|manifest| manifest.object_id == shared.id);
+            if is_second || shared.size + size > SHARED {
                 files.extend(shared.write(assets).await?);
             }
             manifests.push(ManifestRef { object_id: shared.id.clone(), extents });
@@ -176,12 +178,15 @@ async fn stored(
     manifests: &[ManifestRef],
 ) -> SessionResult<Vec<ChunkInfo>> {
     let mut chunks = Vec::new();
-    for manifest in manifests {
-        let id = &manifest.object_id;
+    for reference in manifests {
+        let id = &reference.object_id;
         let size = old.manifest_info(id).map_err(inject)?.map_or(0, |info| info.size_bytes);
         let manifest = assets.fetch_manifest(path.as_str(), id, size).await.map_err(inject)?;
         for item in manifest.iter(node.clone()).map_err(inject)? {
             let (coord, payload) = item.map_err(inject)?;
+            if !reference.extents.contains(&coord.0) {
+                continue;
+            }
             chunks.push(ChunkInfo { node: node.clone(), coord, payload });
         }
     }
