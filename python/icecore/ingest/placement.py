@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
+from icecore.ingest.append_series import append_series
+from icecore.ingest.continue_in_time import on_time_axes, series_of
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
@@ -40,6 +40,9 @@ class Step:
         old: the stored array that is extended, or None for a new one.
         axis: the axis along which it is extended.
         replaced: the stored array that is replaced, or None.
+        whole: whether ``entry`` is all of the stored array ``old`` after the change, not only a new part.
+        is_same: whether nothing changes.
+        is_gone: whether the array is deleted, because its samples are in another one.
     """
 
     path: str
@@ -48,11 +51,14 @@ class Step:
     old: Node | None = None
     axis: int = 0
     replaced: Node | None = None
+    whole: bool = False
+    is_same: bool = False
+    is_gone: bool = False
 
     @property
     def start(self) -> int:
         """Index along ``axis`` at which the new part begins."""
-        return self.old.shape[self.axis] if self.old is not None else 0
+        return self.old.shape[self.axis] if self.old is not None and not self.whole else 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,11 +84,15 @@ class Assembly:
     failures: list[Failure] = field(default_factory=list)
     #: notes on arrays whose values differ from those in the files, and on files that are out of order
     notes: list[Failure] = field(default_factory=list)
+    #: stored arrays whose dimensions get other names
+    renamed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: stored arrays whose samples are in others now
+    gone: list[str] = field(default_factory=list)
 
     def anything(self, repo: Repo | None) -> bool:
         """Whether there is anything to write: arrays, or new groups without arrays."""
-        if self.steps or self.failures:
-            return bool(self.steps)
+        if self.steps or self.failures or self.gone:
+            return bool(self.steps or self.gone)
         known = repo._nodes if repo is not None else {}
         return any(path not in known for path in self.groups)
 
@@ -117,7 +127,9 @@ def assemble(
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in series_of(sources) if in_time else sources:
             root = address.absolute(group) if group is not None else source.group
-            _place(result, source.name, source.arrays, root, nodes, existing, concat if in_time else None)
+            _place(
+                result, source.name, source.arrays, root, nodes, existing, concat if in_time else None, repo
+            )
             if in_time and concat is not None:
                 result.notes += [
                     Failure(address.join(root, note.path), note.kind, note.message)
@@ -197,12 +209,18 @@ def _place(
     nodes: Mapping[str, Node],
     existing: Existing,
     concat: str | None,
+    repo: Repo | None = None,
 ) -> None:
+    series: set[str] = set()
+    if existing.append and repo is not None:
+        series = append_series(result, Step, source, arrays, root, repo)
     taken = {step.path: step.source for step in result.steps}
     for path, attrs in arrays.groups.items():
         result.groups.setdefault(address.join(root, path), attrs)
         _group_over_array(result, source, address.join(root, path), nodes)
     for inside, entry in arrays.arrays.items():
+        if entry.path in series:
+            continue
         path = address.join(root, inside)
         node = nodes.get(path)
         if path in taken and _is_same(source, taken[path]):
@@ -223,11 +241,6 @@ def _place(
             result.skipped.append((path, entry, "it exists already"))
         elif existing.replace:
             result.steps.append(Step(path, source, entry, replaced=node))
-        elif existing.append and KEY in entry.attrs:
-            try:
-                result.steps.append(Step(path, source, continued(entry, node, source), old=node))
-            except errors.Error as error:
-                result.failures.append(Failure.of(source, error))
         elif existing.append and concat is not None:
             _extend(result, source, path, entry, node, concat)
         else:
