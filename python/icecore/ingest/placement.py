@@ -21,7 +21,7 @@ from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
 from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
+from icecore.sources.mapping.array_map import LEFT_OUT, ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
 from icecore.sources.mapping.join_in_time import has_series
 
@@ -84,7 +84,7 @@ class Assembly:
         if self.steps or self.failures:
             return bool(self.steps)
         known = repo._nodes if repo is not None else {}
-        return any(path not in known for path in self.groups)
+        return any(path not in known for path, attrs in self.groups.items() if set(attrs) != {LEFT_OUT})
 
 
 def assemble(

@@ -51,8 +51,9 @@ _DIRECTORY, _EMPTY = 1 << 16, 32
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
 _EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
 _EXTRAS |= {"awkward": "root", "uproot": "root"}
-#: modules that accept ``allow_missing``
+#: modules that accept ``allow_missing`` and ``keep_going``
 _WITH_MISSING = ("icecore.sources.root",)
+_OF_CHAINS = ("allow_missing", "keep_going")
 #: beginnings of reference files: their own keys, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -189,7 +190,7 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
     Raises:
         Error: ``source-missing``; ``format`` for an unknown format; any error of the format's module.
     """
-    result = _open(source, **options)
+    result = _open(source, keep_going=keep_going, **options)
     if result.failed and not keep_going:
         raise errors.or_rest(result.failed[0])
     return result
@@ -227,17 +228,17 @@ def _row_of(source: str) -> tuple[Format, str]:
 
 def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
     """Open a tree of a ROOT file, or of all files that match a pattern as one."""
-    for file in trees.files(pattern):
-        row = format_of(file)
+    if trees.files(pattern) == [pattern]:
+        row = format_of(pattern)
         if row is None or row.module != "icecore.sources.root":
             found = row.name if row is not None else "of no known format"
-            raise errors.make("format", f"{file} is {found}, it has no tree {tree}", "name ROOT files")
+            raise errors.make("format", f"{pattern} is {found}, it has no tree {tree}", "name ROOT files")
     return _open_as(_ROOT, pattern, tree=tree, **options)
 
 
 def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
     if row.module not in _WITH_MISSING:
-        options.pop("allow_missing", None)
+        options = {name: value for name, value in options.items() if name not in _OF_CHAINS}
     try:
         return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.mapping.array_map import ArrayMap
-from icecore.sources.root.chain import join
+from icecore.sources.root.chain import branch_types, join, join_files
 from icecore.sources.root.chain_reader import ChainReader, Files
 from icecore.sources.root.lists import edges
 from icecore.sources.root.tree import Tree, add_branches, add_tree
@@ -49,22 +50,49 @@ class _Part:
     apart: set[int]
 
 
+class _DamagedFile(Exception):
+    """A damaged branch, which other files of the chain have undamaged: their number, and the error."""
+
+    def __init__(self, number: int, error: errors.Error) -> None:
+        super().__init__(str(error))
+        self.number, self.error = number, error
+
+
 def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bool) -> ArrayMap:
     """Return the arrays of the tree ``name`` of all files, one behind the other.
 
+    Damaged files are left out as a whole, and branches that the files don't have alike; ``failed`` of the
+    result says why.
+
     Raises:
-        Error: ``corrupt`` for a damaged tree; ``mismatch`` for files with other branches, unless
-            ``allow_missing``; ``source-changed``.
+        Error: ``corrupt`` if no file can be read; ``source-changed``.
     """
+    failed: list[errors.Error] = []
+    while True:
+        try:
+            result = _open_chain(opened, name, copies, allow_missing)
+        except _DamagedFile as found:
+            failed.append(found.error)
+            opened = [each for number, each in enumerate(opened) if number != found.number]
+            if not opened:
+                raise found.error from None
+            continue
+        result.failed = failed + result.failed
+        return result
+
+
+def _open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bool) -> ArrayMap:
     about, parts = _parts(opened, name)
     if about is None:
-        return join([_apart(each, name, None, copies) for each in opened], allow_missing)
+        return join_files([partial(_apart, each, name, None, copies) for each in opened], allow_missing)
     apart = _closed(about["branches"], set().union(*(part.apart for part in parts)))
     result = ArrayMap(opened[0].path)
     chain = _chain(opened, name, about, parts, apart, result)
     add_branches(chain, about["title"], set(range(len(about["branches"]))) - apart, copies)
     if apart:
-        rest = join([_apart(each, name, apart, copies) for each in opened], allow_missing)
+        maps = [_apart(each, name, apart, copies) for each in opened]
+        _check_damage(maps)
+        rest = join(maps, allow_missing)
         result.arrays |= rest.arrays
         for path, attrs in rest.groups.items():
             result.groups[path] = {**attrs, **result.groups.get(path, {})}
@@ -73,6 +101,14 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
     for each in opened:
         unchanged(each.path, each.identity)
     return result
+
+
+def _check_damage(maps: list[ArrayMap]) -> None:
+    """Raise for the first file that lacks, by damage, a branch that another file has."""
+    every = set().union(*(branch_types(each) for each in maps))
+    for number, each in enumerate(maps):
+        if each.failed and every - set(branch_types(each)):
+            raise _DamagedFile(number, each.failed[0])
 
 
 def _apart(each: Opened, name: str, numbers: set[int] | None, copies: bool) -> ArrayMap:
@@ -97,7 +133,9 @@ def _parts(opened: list[Opened], name: str) -> tuple[dict[str, Any] | None, list
     about: dict[str, Any] | None = None
     parts: list[_Part] = []
     paths: list[str] = []
-    for each, found in zip(opened, _described(opened, name), strict=True):
+    for number, (each, found) in enumerate(zip(opened, _described(opened, name), strict=True)):
+        if isinstance(found, errors.Error):
+            raise _DamagedFile(number, found)
         here = json.loads(found.pop("json"))
         if about is None:
             about, paths = here, [branch["path"] for branch in here["branches"]]
@@ -108,12 +146,15 @@ def _parts(opened: list[Opened], name: str) -> tuple[dict[str, Any] | None, list
     return about, parts
 
 
-def _described(opened: list[Opened], name: str) -> Iterator[dict[str, Any]]:
-    """Parse the trees of a few files at a time."""
+def _described(opened: list[Opened], name: str) -> Iterator[dict[str, Any] | errors.Error]:
+    """Parse the trees of a few files at a time; a damaged one gives the error."""
 
-    def describe(each: Opened) -> dict[str, Any]:
-        with _named(each.path):
-            return each.file.tree(name)
+    def describe(each: Opened) -> dict[str, Any] | errors.Error:
+        try:
+            with _named(each.path):
+                return each.file.tree(name)
+        except errors.Error as error:
+            return error
 
     with ThreadPoolExecutor(_THREADS) as pool:
         for start in range(0, len(opened), _THREADS):
@@ -222,6 +263,10 @@ class _Chain(Tree):
         for at, number in enumerate(numbers):
             ours = [each[at] for each in found]
             failed = next((n for n, each in enumerate(ours) if isinstance(each, errors.Error)), None)
+            if failed is not None and not all(isinstance(each, errors.Error) for each in ours):
+                path = self.opened[failed].path
+                message = f"{path}: tree {self.name}, {ours[failed].message}"
+                raise _DamagedFile(failed, errors.make("corrupt", message, ours[failed].hint))
             if failed is None:
                 result[number] = np.concatenate(ours)
                 self.per_file[number] = [int(each.sum()) for each in ours]

@@ -19,6 +19,8 @@ from icecore.sources.root.readers import BranchReader
 
 _BASKET = "icecore.root_basket"
 _NAMES = ("", ".", "..", "zarr.json")
+#: kinds of branches with a row for each entry
+_COUNTED = ("flat", "jagged", "record", "string")
 
 
 @dataclass
@@ -147,6 +149,10 @@ def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> Non
             tree.fail(branch, f"basket {lost} reaches beyond the end of the file ({size}): it looks cut off")
         elif branch.get("file"):
             tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
+        elif branch["kind"] in _COUNTED and branch["entries"] != tree.entries:
+            # Beside the others its rows would mean other entries, or the others would end with it.
+            message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
+            tree.note(branch, "unsupported", message)
         else:
             _ADD.get(branch["kind"], _unsupported)(tree, number, branch, counted)
 
@@ -167,10 +173,6 @@ def _flat(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) ->
     if branch["path"] in tree.parents:
         path += "/@size"  # the number of objects in a split collection, as ROOT names it
     shape = (branch["entries"], *row)
-    if branch["entries"] != tree.entries:
-        message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
-        tree.note(branch, "unsupported", message)
-        return
     read = tree.reader(number, "values", shape, dtype)
     if not tree.whole(branch) or not prod(row):
         tree.result.add(_titled(copied(path, shape, dtype, read, _why(branch, tree.entries)), branch))
@@ -283,9 +285,12 @@ def _unsupported(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, A
         return
     found = foreign(tree.path, _one(tree.identity), tree.name, branch["path"], tree.root)
     entries, groups, why = found
+    if why:
+        tree.note(branch, "unsupported", f"{kind} ({why})")
+        return
     rows = next((entry.shape[0] - entry.path.endswith("/offsets") for entry in entries), tree.entries)
-    if why or rows != tree.entries:
-        tree.note(branch, "unsupported", f"{kind} ({why or f'{rows:,} entries'})")
+    if rows != tree.entries:
+        tree.note(branch, "unsupported", f"{rows:,} entries, the tree has {tree.entries:,}")
         return
     for entry in entries:
         tree.result.add(entry)
