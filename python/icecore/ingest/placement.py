@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.ingest.continue_events import ENTRY, continued_tree, is_tree
 from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
@@ -78,6 +79,8 @@ class Assembly:
     failures: list[Failure] = field(default_factory=list)
     #: notes on arrays whose values differ from those in the files, and on files that are out of order
     notes: list[Failure] = field(default_factory=list)
+    #: groups whose attributes change because their arrays grow
+    grown: set[str] = field(default_factory=set)
 
     def anything(self, repo: Repo | None) -> bool:
         """Whether there is anything to write: arrays, or new groups without arrays."""
@@ -113,6 +116,20 @@ def assemble(
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
+    if concat == ENTRY and sources and all(is_tree(source.arrays) for source in sources):
+        for source in sources:
+            root = address.absolute(group) if group is not None else source.group
+            arrays, existing_ = source.arrays, existing
+            if existing.append and repo is not None and root in repo._nodes:
+                try:
+                    arrays, existing_ = continued_tree(arrays, root, repo), Existing(replace=True)
+                except errors.Error as error:
+                    result.failures.append(Failure.of(source.name, error))
+                    continue
+                result.groups |= {address.join(root, path): attrs for path, attrs in arrays.groups.items()}
+                result.grown |= {address.join(root, path) for path in arrays.groups}
+            _place(result, source.name, arrays, root, nodes, existing_, None)
+        return result
     in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in series_of(sources) if in_time else sources:

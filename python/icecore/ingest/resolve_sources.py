@@ -162,6 +162,7 @@ def gather(
         except errors.Error as error:
             found.append(Failure.of(name, error))
     found = _frames_joined(found, progress, cluster)
+    found = _trees_joined(found, options or {})
     files = [item for item in found if isinstance(item, str)]
     indexed = _indexed(files, progress, cluster, keep_going=True, **(options or {}))
     good: list[Source] = []
@@ -197,6 +198,38 @@ def _frames_joined(
         if i == first or not (isinstance(item, str) and item in rest)
     ]
     return [joined if i == first else item for i, item in kept]
+
+
+def _trees_joined(found: list[Source | Failure | str], options: dict[str, Any]) -> list[Source | Failure | str]:
+    """Return the sources with the files that name the same tree (``FILE:TREE``) joined into one: a chain."""
+    by_tree: dict[str, list[str]] = {}
+    for item in found:
+        if isinstance(item, str) and (tree := tree_address.split(item)[1]):
+            by_tree.setdefault(tree, []).append(item)
+    chains = {items[0]: _chain(tree, items, options) for tree, items in by_tree.items() if len(items) > 1}
+    inside = {item for items in by_tree.values() if len(items) > 1 for item in items}
+    first = {found.index(item) for item in chains}
+    return [
+        chains[item] if i in first else item
+        for i, item in enumerate(found)
+        if i in first or not (isinstance(item, str) and item in inside)
+    ]
+
+
+def _chain(tree: str, items: list[str], options: dict[str, Any]) -> Source | Failure:
+    """Index the same tree of several files as one source."""
+    from icecore.sources import root
+
+    name = f"{items[0]} and {len(items) - 1} more"
+    paths = [os.path.abspath(path) for item in items for path in tree_address.files(tree_address.split(item)[0])]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        hint = "name it once; a pattern, a folder or a list beside it may name it too"
+        return Failure(twice, "exists", f"{twice} is named twice", hint)
+    try:
+        arrays = root.open_files(paths, tree, name, **options)
+    except errors.Error as error:
+        return Failure.of(name, error)
+    return Source(name, arrays, "/" + tree.rsplit("/", 1)[-1])
 
 
 def _is_frames(path: str) -> bool:
@@ -276,7 +309,7 @@ def _indexed(
 def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: bool) -> Source | Failure:
     if isinstance(arrays, errors.Error):
         return Failure.of(file, arrays)
-    if whole and arrays.failed:
+    if whole and arrays.failed and not arrays.files:  # of several files the damaged ones are left out
         return Failure.of(file, arrays.failed[0])
     if arrays.tables and not tables:
         message = f"{file} holds text, whose numbers can't be linked in place"

@@ -18,7 +18,7 @@ from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.root.chain import branch_types, join, join_files
 from icecore.sources.root.chain_reader import ChainReader, Files
 from icecore.sources.root.lists import edges
-from icecore.sources.root.tree import Tree, add_branches, add_tree
+from icecore.sources.root.tree import Tree, add_branches, add_tree, entries_of
 
 _KINDS = ("flat", "jagged", "record", "string", "group")
 #: what may differ between files
@@ -166,7 +166,7 @@ def _alike(branch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: list[dict[str, Any]]) -> _Part:
-    branches, entries = about["branches"], about["entries"]
+    branches, entries = about["branches"], entries_of(about)
     counts = np.array([branch["baskets"][1] - branch["baskets"][0] for branch in branches], "i8")
     numbers = np.repeat(np.arange(len(branches)), counts)
     beyond = found["offsets"].astype("i8") + found["lengths"].astype("i8") > each.identity.size

@@ -119,10 +119,19 @@ def add_tree(
     found = file.tree(name)
     about = json.loads(found["json"])
     first, stop, offsets, lengths = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    described = about["branches"], about["entries"]
+    described = about["branches"], entries_of(about)
     tree = Tree(file, path, identity, name, root, result, first, stop, offsets, lengths, *described)
     every = range(len(tree.branches))
     add_branches(tree, about["title"], set(every) if numbers is None else numbers, copies)
+
+
+def entries_of(about: dict[str, Any]) -> int:
+    """Return a tree's number of entries; that of its longest branch if branches were filled one by one.
+
+    ROOT then leaves the tree's own number at 0, unless the program sets it.
+    """
+    lengths = (branch["entries"] for branch in about["branches"] if branch["kind"] in _COUNTED)
+    return int(about["entries"] or max(lengths, default=0))
 
 
 def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> None:

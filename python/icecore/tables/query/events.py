@@ -258,9 +258,13 @@ class Events:
         found = re.fullmatch(r"\s*([\d.]+)\s*([kmg]?i?b)\s*", step_size, re.IGNORECASE)
         if found is None:
             raise errors.make("invalid", f"step_size is {step_size!r}", "a number of entries, or '100 MB'")
-        total = sum(self._nbytes(self._column(name)) for name in names)
+        total = sum(self.nbytes(name) for name in names)
         wanted = float(found[1]) * _UNITS[found[2].lower()]
         return max(int(wanted / max(total / max(len(self), 1), 1)), 1)
+
+    def nbytes(self, name: str) -> int:
+        """Return the number of decoded bytes of a column, with its lengths."""
+        return self._nbytes(self._column(name))
 
     def _nbytes(self, column: EventColumn) -> int:
         if column.kind == "array":
