@@ -15,7 +15,7 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.mapping.array_map import ArrayMap
-from icecore.sources.root.chain import branch_types, join, join_files
+from icecore.sources.root.chain import join, join_files, least_loss, left_out_file, worst_file
 from icecore.sources.root.chain_reader import ChainReader, Files
 from icecore.sources.root.lists import edges
 from icecore.sources.root.tree import Tree, add_branches, add_tree, entries_of
@@ -38,7 +38,9 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Part:
-    """The tree in one file: its entries, baskets of all branches, and branches that need their own arrays."""
+    """The tree in one file: its entries, baskets of all branches, branches that need their own arrays, and
+    what is wrong with damaged ones.
+    """
 
     entries: int
     first: np.ndarray
@@ -48,6 +50,7 @@ class _Part:
     branch: np.ndarray
     embedded: np.ndarray
     apart: set[int]
+    damaged: dict[int, str]
 
 
 class _DamagedFile(Exception):
@@ -72,7 +75,7 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
         try:
             result = _open_chain(opened, name, copies, allow_missing)
         except _DamagedFile as found:
-            failed.append(found.error)
+            failed.append(left_out_file(found.error))
             opened = [each for number, each in enumerate(opened) if number != found.number]
             if not opened:
                 raise found.error from None
@@ -85,13 +88,15 @@ def _open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bo
     about, parts = _parts(opened, name)
     if about is None:
         return join_files([partial(_apart, each, name, None, copies) for each in opened], allow_missing)
+    _check_damage(opened, name, about["branches"], parts)
     apart = _closed(about["branches"], set().union(*(part.apart for part in parts)))
     result = ArrayMap(opened[0].path)
     chain = _chain(opened, name, about, parts, apart, result)
     add_branches(chain, about["title"], set(range(len(about["branches"]))) - apart, copies)
     if apart:
         maps = [_apart(each, name, apart, copies) for each in opened]
-        _check_damage(maps)
+        if (worst := worst_file(maps)) is not None:
+            raise _DamagedFile(worst, maps[worst].failed[0])
         rest = join(maps, allow_missing)
         result.arrays |= rest.arrays
         for path, attrs in rest.groups.items():
@@ -103,12 +108,16 @@ def _open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bo
     return result
 
 
-def _check_damage(maps: list[ArrayMap]) -> None:
-    """Raise for the first file that lacks, by damage, a branch that another file has."""
-    every = set().union(*(branch_types(each) for each in maps))
-    for number, each in enumerate(maps):
-        if each.failed and every - set(branch_types(each)):
-            raise _DamagedFile(number, each.failed[0])
+def _check_damage(opened: list[Opened], name: str, branches: list[dict[str, Any]], parts: list[_Part]) -> None:
+    """Raise for a file in which so many branches are damaged that it is left out as a whole."""
+    everywhere = set.intersection(*(set(part.damaged) for part in parts))
+    lost = [set(part.damaged) - everywhere for part in parts]
+    worst = least_loss([part.entries for part in parts], [len(each) for each in lost], len(branches))
+    if worst is not None:
+        number = min(lost[worst])
+        what = f"{opened[worst].path}: tree {name}, branch {branches[number]['path']}"
+        message = f"{what}: {parts[worst].damaged[number]}"
+        raise _DamagedFile(worst, errors.make("corrupt", message, "compare the file with its original"))
 
 
 def _apart(each: Opened, name: str, numbers: set[int] | None, copies: bool) -> ArrayMap:
@@ -171,6 +180,8 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
     numbers = np.repeat(np.arange(len(branches)), counts)
     beyond = found["offsets"].astype("i8") + found["lengths"].astype("i8") > each.identity.size
     apart = set(np.unique(numbers[beyond]).tolist())
+    damaged = {n: f"a basket reaches beyond the end of the file ({each.identity.size:,} bytes)" for n in apart}
+    damaged |= {n: branch["damage"] for n, branch in enumerate(branches) if "damage" in branch}
     for number, (branch, like) in enumerate(zip(branches, alike, strict=True)):
         own = branch["entries"] != entries or "damage" in branch or "file" in branch
         kind = branch["kind"]
@@ -180,7 +191,7 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
         found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths")
     )
     embedded = np.array([branch["embedded"] for branch in branches], "i8")
-    return _Part(entries, first, stop, offsets, lengths, numbers, embedded, apart)
+    return _Part(entries, first, stop, offsets, lengths, numbers, embedded, apart, damaged)
 
 
 def _closed(branches: list[dict[str, Any]], apart: set[int]) -> set[int]:
@@ -260,13 +271,10 @@ class _Chain(Tree):
         result: dict[int, Any] = {}
         numbers = [number for number in numbers if number not in self.apart]
         found = [each.file.elements(self.name, numbers) for each in self.opened]
+        self._check_damage(found)
         for at, number in enumerate(numbers):
             ours = [each[at] for each in found]
             failed = next((n for n, each in enumerate(ours) if isinstance(each, errors.Error)), None)
-            if failed is not None and not all(isinstance(each, errors.Error) for each in ours):
-                path = self.opened[failed].path
-                message = f"{path}: tree {self.name}, {ours[failed].message}"
-                raise _DamagedFile(failed, errors.make("corrupt", message, ours[failed].hint))
             if failed is None:
                 result[number] = np.concatenate(ours)
                 self.per_file[number] = [int(each.sum()) for each in ours]
@@ -274,6 +282,17 @@ class _Chain(Tree):
                 result[number] = ours[failed]
                 self.damaged[self.branches[number]["path"]] = self.opened[failed].path
         return result
+
+    def _check_damage(self, found: list[list[Any]]) -> None:
+        """Raise for a file with so many contradictory branches that it is left out as a whole."""
+        wrong = [{n for n, each in enumerate(of) if isinstance(each, errors.Error)} for of in found]
+        lost = [len(each - set.intersection(*wrong)) for each in wrong]
+        entries = np.diff(self.files.starts).tolist()
+        worst = least_loss(entries, lost, len(self.branches))
+        if worst is not None:
+            error = found[worst][min(wrong[worst] - set.intersection(*wrong))]
+            message = f"{self.opened[worst].path}: tree {self.name}, {error.message}"
+            raise _DamagedFile(worst, errors.make("corrupt", message, error.hint))
 
     def reader(self, number: int, part: str, shape: tuple[int, ...], dtype: np.dtype, member: int = 0) -> Any:
         """Return a reader that opens the files it needs."""

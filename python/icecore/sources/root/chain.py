@@ -40,18 +40,41 @@ def join_files(openers: Sequence[Opener], allow_missing: bool = False) -> ArrayM
             failed.append(error)
     if not maps:
         raise failed[0]
-    every = set().union(*map(branch_types, maps))
-    for each in list(maps):
-        # Its other branches are left out too: their entries belong together. A branch that is damaged in all
-        # files is left out alone.
-        if each.failed and every - set(branch_types(each)):
-            failed += each.failed
-            maps.remove(each)
-    if not maps:
-        raise failed[0]
+    while (worst := worst_file(maps)) is not None:
+        failed.append(left_out_file(maps.pop(worst).failed[0]))
     result = join(maps, allow_missing)
     result.failed = failed + result.failed
     return result
+
+
+def worst_file(maps: list[ArrayMap]) -> int | None:
+    """Return the number of a damaged file that costs fewer values than its damaged branches would."""
+    types = [set(branch_types(each)) for each in maps]
+    every = set().union(*types)
+    lost = [every - found if each.failed else set() for each, found in zip(maps, types, strict=True)]
+    return least_loss([_entries(each) for each in maps], [len(each) for each in lost], len(every))
+
+
+def least_loss(entries: Sequence[int], damaged: Sequence[int], branches: int) -> int | None:
+    """Return the number of a file to leave out of a chain; None if its damaged branches are left out instead.
+
+    A damaged branch is left out of all files, a file out of all branches: the smaller loss of values counts.
+
+    Args:
+        entries: number of entries of each file.
+        damaged: number of branches that are damaged in each file, and not in all others.
+        branches: number of branches.
+    """
+    total = sum(entries)
+    for number, (count, lost) in enumerate(zip(entries, damaged, strict=True)):
+        if lost and len(entries) > 1 and count * (branches - lost) < lost * (total - count):
+            return number
+    return None
+
+
+def left_out_file(error: errors.Error) -> errors.Error:
+    """Return the failure of a file that is left out of a chain."""
+    return errors.make(error.kind, f"{error.message} (the whole file is left out)", error.hint)
 
 
 def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:

@@ -12,11 +12,11 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
+from icecore.repository.nodes import hidden
 
 if TYPE_CHECKING:
     from icecore.repository.group import Group
     from icecore.repository.nodes import Node
-    from icecore.repository.repo import Repo
 
 #: the attribute of a group whose arrays are one jagged array (docs/format.md)
 JAGGED = "jagged"
@@ -74,15 +74,17 @@ class EventColumns(Mapping[str, EventColumn]):
         self._kinds: dict[str, str] = {}
         self._made: dict[str, EventColumn] = {}
         inside: set[str] = set()
-        for node in sorted(self._repo._visible(), key=lambda node: node.path):
-            if not node.path.startswith(self._prefix):
+        start = len(self._prefix)
+        for path, node in self._repo._nodes.items():  # in the order of paths: groups come before their members
+            if not path.startswith(self._prefix) or (start == 1 and hidden(path)):
                 continue
-            is_list = _has_lists(node)
-            if node.parent in inside:
-                inside.add(node.path)
-            elif is_list or node.is_array:
-                self._kinds[node.path[len(self._prefix) :]] = "list" if is_list else "array"
-                inside |= {node.path} if is_list else set()
+            if path.rpartition("/")[0] in inside:
+                inside.add(path)
+            elif node.is_array:
+                self._kinds[path[start:]] = "array"
+            elif _has_lists(node):
+                self._kinds[path[start:]] = "list"
+                inside.add(path)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._kinds)
@@ -160,20 +162,15 @@ class EventColumns(Mapping[str, EventColumn]):
     @cached_property
     def _children(self) -> dict[str, list[Node]]:
         found = defaultdict(list)
-        for node in self._repo._visible():
-            if node.path != "/":
-                found[node.parent].append(node)
+        for path, node in self._repo._nodes.items():
+            if path != "/":
+                found[path.rpartition("/")[0] or "/"].append(node)
         return found
 
 
-def has_lists(repo: Repo) -> bool:
-    """Whether any group of the repository is a column of lists."""
-    return any(_has_lists(node) for node in repo._visible())
-
-
 def _has_lists(node: Node) -> bool:
-    # The text is searched first: parsing every group would cost more than the rest of opening a table.
-    return not node.is_array and f'"{JAGGED}"' in node.zarr_json and JAGGED in node.attrs
+    # The text is searched: parsing every group would cost more than the rest of opening a table.
+    return f'"{JAGGED}":' in node.zarr_json
 
 
 def _column(nodes: Mapping[str, Node], children: Mapping[str, list[Node]], path: str) -> EventColumn:
