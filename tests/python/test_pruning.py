@@ -202,7 +202,7 @@ def test_texts_and_times(tmp_path):
         repo = icecore.create(tmp_path / name)
         with repo.writer() as w:
             w.array("/t/time", "M8[s]", (ROWS,))[...] = times
-            w.array("/t/name", "string", (ROWS,))[...] = texts
+            w.array("/t/name", str, (ROWS,))[...] = texts
             w.array("/t/row", "i8", (ROWS,))[...] = np.arange(ROWS)
         if name == "known":
             summarise(repo.at("main"), "/t")

@@ -68,8 +68,12 @@ def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
     objects = [note for note in report.notes if note.kind == "object"]
     if objects and not anything and not report.rows:
         more = f" and {len(objects) - 1:,} more" if len(objects) > 1 else ""
-        message = f"nothing can be written: {objects[0].name} is a {objects[0].message}{more}"
-        raise errors.make("unsupported", message, "name a file with trees or ntuples: `icecore ls FILE`")
+        message = f"the sources have no tree: {objects[0].name} is {objects[0].message}{more}"
+        failure = Failure(objects[0].name, "unsupported", message, "name a file with trees: `icecore ls FILE`")
+        if not keep_going:
+            raise errors.make(failure.kind, failure.message, failure.hint)
+        report.failures.append(failure)
+        return True
     return anything
 
 

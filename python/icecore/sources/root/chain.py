@@ -49,7 +49,9 @@ def join_files(openers: Sequence[Opener], allow_missing: bool = False) -> ArrayM
 
 def worst_file(maps: list[ArrayMap]) -> int | None:
     """Return the number of a damaged file that costs fewer values than its damaged branches would."""
-    types = [set(branch_types(each)) for each in maps]
+    if not any(each.failed for each in maps):
+        return None
+    types = [set(_branches(each)) for each in maps]
     every = set().union(*types)
     lost = [every - found if each.failed else set() for each, found in zip(maps, types, strict=True)]
     return least_loss([_entries(each) for each in maps], [len(each) for each in lost], len(every))
@@ -91,7 +93,7 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     for path in dict.fromkeys(path for each in maps for path in each.groups):
         result.groups[path] = next(each.groups[path] for each in maps if path in each.groups)
     result.groups["/"] = {**result.groups.get("/", {}), ENTRIES: sum(map(_entries, maps))}
-    branches = [branch_types(each) for each in maps]
+    branches = [_branches(each) for each in maps]
     left_out: set[str] = set()
     for branch in dict.fromkeys(name for found in branches for name in found):
         message = _differs(branch, maps, branches)
@@ -124,7 +126,7 @@ def _entries(each: ArrayMap) -> int:
 _Type = frozenset[tuple[str, str, tuple[int, ...]]]
 
 
-def branch_types(each: ArrayMap) -> dict[str, _Type]:
+def _branches(each: ArrayMap) -> dict[str, _Type]:
     """Return path → type of the arrays and of the lists (one path for all members of a list)."""
     lists = {path for path, attrs in each.groups.items() if JAGGED in attrs}
     outer = {path for path in lists if not _is_inside(path, lists)}

@@ -23,13 +23,17 @@ def note_objects(
         result: receives the notes, and the attribute ``left_out`` of its root.
     """
     found: dict[str, str] = {}
+    is_empty = True
     for path, _, kind in keys:
+        is_empty = is_empty and kind not in classes
         if kind not in (*classes, *_DIRECTORIES):
             found.setdefault(path, kind)
     for path, kind in found.items():
         message = f"{kind}: trees and ntuples become arrays, other objects stay in {source}"
         result.dropped.append(Note(f"/{path}", "object", message))
-    if found:
+    if is_empty and not found:
+        result.dropped.append(Note("/", "object", f"{source} has no tree, no ntuple and no other object"))
+    if found or is_empty:
         listed = [f"{path} ({kind})" for path, kind in found.items()]
         more = [f"… and {len(listed) - _LISTED:,} more"] if len(listed) > _LISTED else []
         result.groups["/"] = {**result.groups["/"], LEFT_OUT: [*listed[:_LISTED], *more]}

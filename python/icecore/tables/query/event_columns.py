@@ -69,13 +69,13 @@ class EventColumns(Mapping[str, EventColumn]):
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self._repo = group.repo
+        self.repo = group.repo
         self._prefix = group.path.rstrip("/") + "/"
         self._kinds: dict[str, str] = {}
         self._made: dict[str, EventColumn] = {}
         inside: set[str] = set()
         start = len(self._prefix)
-        for path, node in self._repo._nodes.items():  # in the order of paths: groups come before their members
+        for path, node in self.repo._nodes.items():  # in the order of paths: groups come before their members
             if not path.startswith(self._prefix) or (start == 1 and hidden(path)):
                 continue
             if path.rpartition("/")[0] in inside:
@@ -99,8 +99,12 @@ class EventColumns(Mapping[str, EventColumn]):
         if name not in self._made:
             if name not in self._kinds:
                 raise KeyError(name)
-            self._made[name] = self.at(self._prefix + name)
+            self._made[name] = self.at(self.path_of(name))
         return self._made[name]
+
+    def path_of(self, name: str) -> str:
+        """Return the path in the repository of a column or group."""
+        return self._prefix + name
 
     def at(self, path: str) -> EventColumn:
         """Return the column at a path: an array, lists, or a group of columns as a record.
@@ -108,11 +112,11 @@ class EventColumns(Mapping[str, EventColumn]):
         Raises:
             Error: ``format`` if a group's attribute names missing arrays.
         """
-        return _column(self._repo._nodes, self._children, path)
+        return _column(self.repo._nodes, self._children, path)
 
     def is_record(self, name: str) -> bool:
         """Whether a group of columns has this name."""
-        node = self._repo._nodes.get(self._prefix + name)
+        node = self.repo._nodes.get(self.path_of(name))
         return node is not None and not node.is_array and name not in self._kinds
 
     @cached_property
@@ -150,7 +154,7 @@ class EventColumns(Mapping[str, EventColumn]):
     def _rows(self, name: str, strict: bool = False) -> int | None:
         """Return the number of entries of a column; None (or an error if ``strict``) if it is damaged."""
         try:
-            column, nodes = self[name], self._repo._nodes
+            column, nodes = self[name], self.repo._nodes
             if column.kind == "array":
                 return nodes[column.path].shape[0] if nodes[column.path].shape else 0
             return nodes[column.lengths_path].shape[0] - (column.lengths == "offsets")
@@ -162,7 +166,7 @@ class EventColumns(Mapping[str, EventColumn]):
     @cached_property
     def _children(self) -> dict[str, list[Node]]:
         found = defaultdict(list)
-        for path, node in self._repo._nodes.items():
+        for path, node in self.repo._nodes.items():
             if path != "/":
                 found[path.rpartition("/")[0] or "/"].append(node)
         return found

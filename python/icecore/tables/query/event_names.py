@@ -91,7 +91,7 @@ def find(columns: EventColumns, name: str) -> EventColumn:
         Error: ``not-found``; ``mismatch`` if the column has another number of entries than the table.
     """
     if name not in columns and columns.is_record(name):
-        return columns.at(f"{columns._prefix}{name}")
+        return columns.at(columns.path_of(name))
     (found,) = resolve(columns, name)
     if found not in columns:
         column = _member(columns, found)
@@ -114,6 +114,10 @@ def _member(columns: EventColumns, name: str) -> EventColumn | None:
 
 
 def _unknown(columns: EventColumns, name: str) -> errors.Error:
+    base, _, field = name.rpartition(".")
+    if base in columns:
+        message = f"{base} has no field {field}: it is a column of {typenames_of(columns, base)}"
+        return errors.make("invalid", message, "leave the dot out; functions are written as abs(x), sum(x), …")
     shown = ", ".join(list(columns)[:_SHOWN]) + (", …" if len(columns) > _SHOWN else "")
     hint = suggestion(name, columns, f"there are {shown}")
     return errors.make("not-found", f"there is no column {name}", hint)
@@ -131,7 +135,7 @@ def accept_names(pattern: Filter) -> Callable[[str], bool]:
     return lambda name: accepts(name.rpartition("/")[2]) or ("/" in name and accepts(name))
 
 
-def accept_types(repo: Repo, columns: EventColumns, pattern: Filter) -> Callable[[str], bool]:
+def accept_types(columns: EventColumns, pattern: Filter) -> Callable[[str], bool]:
     """Return whether a column's type passes ``filter_typename``: any of the names of the type.
 
     Raises:
@@ -140,7 +144,7 @@ def accept_types(repo: Repo, columns: EventColumns, pattern: Filter) -> Callable
     if pattern is None:
         return lambda _: True
     accepts = _condition(pattern, "filter_typename")
-    return lambda name: any(accepts(each) for each in typenames(repo, columns[name]))
+    return lambda name: any(accepts(each) for each in typenames(columns.repo, columns[name]))
 
 
 def typenames(repo: Repo, column: EventColumn) -> list[str]:
@@ -157,6 +161,11 @@ def typenames(repo: Repo, column: EventColumn) -> list[str]:
         return [made for each in inside for made in (f"std::optional<{each}>", f"?{each}")]
     vectors = [f"{vector}<{each}>" for each in inside for vector in ("std::vector", "vector")]
     return [*(f"{each}[]" for each in inside), *vectors]
+
+
+def typenames_of(columns: EventColumns, name: str) -> str:
+    """Return the type of a column as text for an error."""
+    return typenames(columns.repo, columns[name])[-1]
 
 
 def _condition(pattern: Any, option: str) -> Callable[[str], bool]:

@@ -66,8 +66,10 @@ def _root(path: str, first: Any, batches: Iterator[Any]) -> int:
         else:
             out = file.mkrntuple("Events", _records(ak, first, names))
         for batch in batches:
-            plain = {names[name]: _plain(ak, batch[name]) for name in batch.fields}
-            out.extend(plain if is_tree else _records(ak, batch, names))
+            if is_tree:
+                out.extend({names[name]: _plain(ak, batch[name]) for name in batch.fields})
+            else:
+                out.extend(_records(ak, batch, names))
             rows += len(batch)
     return rows
 

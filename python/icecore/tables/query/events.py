@@ -147,7 +147,7 @@ class Events:
         their own names.
         """
         by_name = accept_names(filter_name)
-        by_type = accept_types(self._group.repo, self.columns, filter_typename)
+        by_type = accept_types(self.columns, filter_typename)
 
         def accepts(name: str) -> bool:
             return by_name(name) and by_type(name)
