@@ -26,6 +26,11 @@ def is_tree(arrays: ArrayMap) -> bool:
     return ENTRIES in arrays.groups.get("/", {})
 
 
+def has_trees(arrays: ArrayMap) -> bool:
+    """Whether a source is a tree, or has trees in groups."""
+    return any(ENTRIES in attrs for attrs in arrays.groups.values())
+
+
 def continued_tree(new: ArrayMap, root: str, repo: Repo) -> ArrayMap:
     """Return the tree stored at ``root`` with the entries of ``new`` behind its own.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.continue_events import ENTRY, continued_tree, is_tree
+from icecore.ingest.continue_events import ENTRY, continued_tree, has_trees, is_tree
 from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
@@ -116,19 +116,8 @@ def assemble(
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
-    if concat == ENTRY and sources and all(is_tree(source.arrays) for source in sources):
-        for source in sources:
-            root = address.absolute(group) if group is not None else source.group
-            arrays, existing_ = source.arrays, existing
-            if existing.append and repo is not None and root in repo._nodes:
-                try:
-                    arrays, existing_ = continued_tree(arrays, root, repo), Existing(replace=True)
-                except errors.Error as error:
-                    result.failures.append(Failure.of(source.name, error))
-                    continue
-                result.groups |= {address.join(root, path): attrs for path, attrs in arrays.groups.items()}
-                result.grown |= {address.join(root, path) for path in arrays.groups}
-            _place(result, source.name, arrays, root, nodes, existing_, None)
+    if concat == ENTRY and any(has_trees(source.arrays) for source in sources):
+        _place_trees(result, sources, group, repo, existing)
         return result
     in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
@@ -165,6 +154,27 @@ def assemble(
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
     return result
+
+
+def _place_trees(
+    result: Assembly, sources: Sequence[Source], group: str | None, repo: Repo | None, existing: Existing
+) -> None:
+    """Place trees, which are joined already; with ``append`` behind the entries of the stored one."""
+    nodes = repo._nodes if repo is not None else {}
+    for source in sources:
+        arrays, action = source.arrays, existing
+        root = address.absolute(group) if group is not None else source.group
+        try:
+            if not is_tree(arrays):
+                message = f"{source.name} is not one tree, so there are no entries to join"
+                raise errors.make("mismatch", message, "name the tree of each file: FILE.root:Events")
+            if existing.append and repo is not None and root in nodes:
+                arrays, action = continued_tree(arrays, root, repo), Existing(replace=True)
+                result.grown |= {address.join(root, path) for path in arrays.groups}
+        except errors.Error as error:
+            result.failures.append(Failure.of(source.name, error))
+        else:
+            _place(result, source.name, arrays, root, nodes, action, None)
 
 
 def _out_of_order(

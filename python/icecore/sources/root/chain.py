@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, Region
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource, Links, Note, Region
 from icecore.sources.mapping.stitched_array import Stitched, decodes_alike
 from icecore.sources.root.entries import copied
 from icecore.sources.root.lists import ENTRIES, JAGGED, attribute, edges
@@ -232,9 +232,11 @@ class ListOffsets:
 
     Attributes:
         parts: for each file the kind, the array's reader, its length, and the bounds of ends.
+        sources: the files.
     """
 
     parts: tuple[tuple[str, Any, int, tuple[int, ...]], ...]
+    sources: tuple[str, ...]
 
     def __call__(self, region: Region) -> np.ndarray:
         """Return the offsets of a region."""
@@ -248,6 +250,12 @@ class ListOffsets:
                 values = np.concatenate([np.empty(0, "i8"), *inside])
             counts.append(values)
         return np.ascontiguousarray(offsets_of(np.concatenate(counts))[region])
+
+    def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
+        """Return an error for all files whose lengths can't be read, or None."""
+        starts = tuple(edges(np.array([length for _, _, length, _ in self.parts])).tolist())
+        readers = tuple(read for _, read, _, _ in self.parts)
+        return Stitched(readers, self.sources, starts, 0, np.dtype("i8")).damaged((starts[-1],))
 
 
 def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
@@ -274,7 +282,8 @@ def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
         parts.append((kind, entry.read, entry.shape[0], tuple(item.get("bounds", [[]])[0])))
     count = sum(length - (kind == "offsets") for kind, _, length, _ in parts)
     why = "baskets of some files can't be linked"
-    offsets = copied(f"{path}/offsets", (count + 1,), np.dtype("i8"), ListOffsets(tuple(parts)), why, None)
+    reader = ListOffsets(tuple(parts), tuple(each.source for each in maps))
+    offsets = copied(f"{path}/offsets", (count + 1,), np.dtype("i8"), reader, why, None)
     result.add(offsets)
     result.groups[path] = {
         **result.groups[path],
