@@ -93,7 +93,7 @@ class Expression:
         """
         try:
             return _value(self.tree, columns)
-        except (TypeError, ValueError, IndexError) as error:
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             hint = (
                 "where lists may be too short, ask for their length first: `nMuon > 0 and Muon_pt[:,0] > 20`"
@@ -201,9 +201,17 @@ def _comparison(node: ast.Compare, columns: dict[str, Any]) -> Any:
         if type(operation) not in _COMPARE:
             raise errors.make("invalid", f"{ast.unparse(node)}: only < <= == != >= > compare", _HINT)
         right = _value(right_node, columns)
-        found = _filled(_COMPARE[type(operation)](left, right), isinstance(operation, ast.NotEq))
+        found = _filled(_compared(_COMPARE[type(operation)], left, right), isinstance(operation, ast.NotEq))
         result, left = found if result is None else result & found, right
     return result
+
+
+def _compared(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    try:
+        return compare(left, right)
+    except OverflowError:  # NumPy makes no float of an integer beyond 64 bits
+        left, right = (float(each) if isinstance(each, int) else each for each in (left, right))
+        return compare(left, right)
 
 
 def _filled(value: Any, missing: bool) -> Any:
