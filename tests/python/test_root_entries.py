@@ -1,4 +1,4 @@
-"""Entries of trees: a branch that is shorter, damaged or unknown costs no other branch a value, and is named."""
+"""Entries of trees: a shorter or damaged branch is named and costs no other branch a value."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import json
 import icecore
 import numpy as np
 import pytest
+from icecore.sources.files.identity import identity
+from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.root import other_objects, readers
 from icecore.sources.root.tree import Tree, add_tree
-from icecore.sources.mapping.array_map import ArrayMap
-from icecore.sources.files.identity import identity
 from sources_kit import DATA, needs_data
 
 pytest.importorskip("uproot")
 
-from root_kit import BASKETS, ENTRIES, ak, uproot, write
+from root_kit import BASKETS, ENTRIES, uproot, write
 
 TOTAL = BASKETS * ENTRIES
 SKHEP = DATA / "root/skhep"
@@ -70,13 +70,17 @@ def test_records_and_strings_of_another_length_are_left_out():
     """Kinds that uproot does not write."""
     seen = set()
     for path, tree in ((SKHEP / "string-example.root", "Refs"),):
+
         def change(about):
             about["entries"] = 7
             seen.update(each["kind"] for each in about["branches"])
 
         found = indexed(path, change, tree)
         assert not found.arrays
-        assert {note.message for note in found.dropped} == {"0 entries, the tree has 7", "2 entries, the tree has 7"}
+        assert {note.message for note in found.dropped} == {
+            "0 entries, the tree has 7",
+            "2 entries, the tree has 7",
+        }
     assert "string" in seen
 
 
@@ -131,7 +135,12 @@ def test_keep_going_leaves_out_the_whole_list(tmp_path, monkeypatch):
         return values(path, identity, tree, number, member)
 
     monkeypatch.setattr(readers, "_values", damaged)
-    names = [each["path"] for each in json.loads(readers.root_file(str(path), identity(str(path))).tree("Events")["json"])["branches"]]
+    names = [
+        each["path"]
+        for each in json.loads(readers.root_file(str(path), identity(str(path))).tree("Events")["json"])[
+            "branches"
+        ]
+    ]
     bad = names.index("Muon_pt")
     report = icecore.link(f"{path}:Events", tmp_path / "r", group="/E", keep_going=True)
     assert any("Muon_pt" in failure.name for failure in report.failures)

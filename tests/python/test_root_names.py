@@ -9,7 +9,7 @@ from sources_kit import DATA, needs_data
 
 pytest.importorskip("uproot")
 
-from root_kit import ak, uproot
+from root_kit import uproot
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,19 @@ def table(tmp_path_factory):
     return icecore.open(folder / "r.icecore").table("/E")
 
 
-ALL = {"met", "run-number", "good", "MET/fX", "MET/fY", "cov", "name", "Muon_pt", "Muon_charge", "Jet", "maybe"}
+ALL = {
+    "met",
+    "run-number",
+    "good",
+    "MET/fX",
+    "MET/fY",
+    "cov",
+    "name",
+    "Muon_pt",
+    "Muon_charge",
+    "Jet",
+    "maybe",
+}
 
 
 @pytest.mark.parametrize(
@@ -137,7 +149,9 @@ def test_cuts(table, cut, expected):
     assert [met for batch in batches for met in batch["met"].to_list()] == expected
 
 
-@pytest.mark.parametrize("cut", ["MET.fZ > 1", "`nothing` > 1", 'get("no") > 1', "Jet.mass > 1", "get(3) > 1", "`met"])
+@pytest.mark.parametrize(
+    "cut", ["MET.fZ > 1", "`nothing` > 1", 'get("no") > 1', "Jet.mass > 1", "get(3) > 1", "`met"]
+)
 def test_unknown_names_in_cuts(table, cut):
     with pytest.raises(icecore.Error) as caught:
         table.arrays(["met"], cut=cut)

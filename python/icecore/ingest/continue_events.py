@@ -9,7 +9,6 @@ import numpy as np
 
 from icecore import errors
 from icecore.ingest.repository_source import stored_entry
-from icecore.repository import address
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links
 from icecore.tables.query.event_columns import ENTRIES
 

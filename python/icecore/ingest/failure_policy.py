@@ -69,7 +69,9 @@ def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
     if objects and not anything and not report.rows:
         more = f" and {len(objects) - 1:,} more" if len(objects) > 1 else ""
         message = f"the sources have no tree: {objects[0].name} is {objects[0].message}{more}"
-        failure = Failure(objects[0].name, "unsupported", message, "name a file with trees: `icecore ls FILE`")
+        failure = Failure(
+            objects[0].name, "unsupported", message, "name a file with trees: `icecore ls FILE`"
+        )
         if not keep_going:
             raise errors.make(failure.kind, failure.message, failure.hint)
         report.failures.append(failure)

@@ -1,4 +1,4 @@
-"""Lists of which an array could not be written: neither lengths nor elements can be read alone."""
+"""Find lists that lack an array after a failed write: lengths or elements alone can't be read."""
 
 from __future__ import annotations
 

@@ -200,7 +200,9 @@ def _frames_joined(
     return [joined if i == first else item for i, item in kept]
 
 
-def _trees_joined(found: list[Source | Failure | str], options: dict[str, Any]) -> list[Source | Failure | str]:
+def _trees_joined(
+    found: list[Source | Failure | str], options: dict[str, Any]
+) -> list[Source | Failure | str]:
     """Return the sources with the files that name the same tree (``FILE:TREE``) joined into one: a chain."""
     by_tree: dict[str, list[str]] = {}
     for item in found:
@@ -221,7 +223,9 @@ def _chain(tree: str, items: list[str], options: dict[str, Any]) -> Source | Fai
     from icecore.sources import root
 
     name = f"{items[0]} and {len(items) - 1} more"
-    paths = [os.path.abspath(path) for item in items for path in tree_address.files(tree_address.split(item)[0])]
+    paths = [
+        os.path.abspath(path) for item in items for path in tree_address.files(tree_address.split(item)[0])
+    ]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         hint = "name it once; a pattern, a folder or a list beside it may name it too"
         return Failure(twice, "exists", f"{twice} is named twice", hint)

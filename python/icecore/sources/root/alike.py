@@ -108,7 +108,9 @@ def _open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bo
     return result
 
 
-def _check_damage(opened: list[Opened], name: str, branches: list[dict[str, Any]], parts: list[_Part]) -> None:
+def _check_damage(
+    opened: list[Opened], name: str, branches: list[dict[str, Any]], parts: list[_Part]
+) -> None:
     """Raise for a file in which so many branches are damaged that it is left out as a whole."""
     everywhere = set.intersection(*(set(part.damaged) for part in parts))
     lost = [set(part.damaged) - everywhere for part in parts]
@@ -180,7 +182,9 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
     numbers = np.repeat(np.arange(len(branches)), counts)
     beyond = found["offsets"].astype("i8") + found["lengths"].astype("i8") > each.identity.size
     apart = set(np.unique(numbers[beyond]).tolist())
-    damaged = {n: f"a basket reaches beyond the end of the file ({each.identity.size:,} bytes)" for n in apart}
+    damaged = {
+        n: f"a basket reaches beyond the end of the file ({each.identity.size:,} bytes)" for n in apart
+    }
     damaged |= {n: branch["damage"] for n, branch in enumerate(branches) if "damage" in branch}
     for number, (branch, like) in enumerate(zip(branches, alike, strict=True)):
         own = branch["entries"] != entries or "damage" in branch or "file" in branch

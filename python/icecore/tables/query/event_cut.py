@@ -44,7 +44,7 @@ _LISTS = ("min", "max", "sum", "any", "all", "argmin", "argmax")
 _HINT = "columns, numbers, + - * / % **, < <= == != >= >, and, or, not, x[:, 0], abs, sum, any, all, num, …"
 
 
-#: a column's name between backquotes, and the name of the variable that stands for it
+#: a column's name between backquotes, and the variable that replaces it while the text is parsed
 _QUOTED, _STANDS = re.compile(r"`([^`]+)`"), "_column_{}_"
 
 
@@ -121,7 +121,7 @@ class Expression:
 
 
 class _Names(ast.NodeTransformer):
-    """Replaces ``a.b``, ``get("a/b")`` and variables that stand for quoted names by the columns' names."""
+    """Replaces ``a.b``, ``get("a/b")`` and the variables of quoted names by names of columns."""
 
     def __init__(self, quoted: dict[str, str]) -> None:
         self._quoted = quoted

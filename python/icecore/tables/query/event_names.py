@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-
 from icecore import errors
 from icecore.repository.nodes import suggestion
 
@@ -17,10 +16,17 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 _GLOB = "*?["
-_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE, "a": re.ASCII, "u": re.UNICODE}
+_FLAGS = {
+    "i": re.IGNORECASE,
+    "m": re.MULTILINE,
+    "s": re.DOTALL,
+    "x": re.VERBOSE,
+    "a": re.ASCII,
+    "u": re.UNICODE,
+}
 _REGEX = re.compile(r"/(.*)/([imsxau]*)", re.DOTALL)
 
-#: one condition on names, or several of which one has to hold
+#: a condition on names, or several: one has to hold
 Filter = str | Callable[[str], bool] | Iterable[str | Callable[[str], bool]] | None
 #: names in C++ of NumPy's types, as ROOT and uproot write them
 _CPP: dict[str, tuple[str, ...]] = {
@@ -39,7 +45,9 @@ _CPP: dict[str, tuple[str, ...]] = {
 }
 
 
-def choose(columns: EventColumns, wanted: str | Iterable[str] | None, accepts: Callable[[str], bool]) -> list[str]:
+def choose(
+    columns: EventColumns, wanted: str | Iterable[str] | None, accepts: Callable[[str], bool]
+) -> list[str]:
     """Return the names of columns that match ``wanted`` (names and globs) and that ``accepts`` accepts.
 
     Columns with another number of entries are left out, unless they are wanted by their own name.
@@ -58,7 +66,7 @@ def choose(columns: EventColumns, wanted: str | Iterable[str] | None, accepts: C
 def resolve(columns: EventColumns, name: str) -> Sequence[str]:
     """Return the columns for a name: itself, the only one that ends with it, or the matches of a glob.
 
-    ``a.b`` stands for ``a/b``; the fields of records in lists have names too.
+    ``a.b`` is the column ``a/b``; the fields of records in lists have names too.
     """
     if name in columns:
         return [name]
@@ -117,7 +125,9 @@ def _unknown(columns: EventColumns, name: str) -> errors.Error:
     base, _, field = name.rpartition(".")
     if base in columns:
         message = f"{base} has no field {field}: it is a column of {typenames_of(columns, base)}"
-        return errors.make("invalid", message, "leave the dot out; functions are written as abs(x), sum(x), …")
+        return errors.make(
+            "invalid", message, "leave the dot out; functions are written as abs(x), sum(x), …"
+        )
     shown = ", ".join(list(columns)[:_SHOWN]) + (", …" if len(columns) > _SHOWN else "")
     hint = suggestion(name, columns, f"there are {shown}")
     return errors.make("not-found", f"there is no column {name}", hint)

@@ -12,7 +12,15 @@ from icecore import errors
 from icecore.repository.cached_property import cached_property
 from icecore.tables.query.event_columns import EventColumn, EventColumns
 from icecore.tables.query.event_cut import Column, Expression
-from icecore.tables.query.event_names import Filter, accept_names, accept_types, choose, find, is_glob, resolve
+from icecore.tables.query.event_names import (
+    Filter,
+    accept_names,
+    accept_types,
+    choose,
+    find,
+    is_glob,
+    resolve,
+)
 from icecore.tables.query.event_output import LIBRARIES, event_array, output
 from icecore.tables.query.event_prune import CutPruner
 from icecore.tables.query.event_read import Log, Rows, read_events
