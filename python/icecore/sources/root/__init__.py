@@ -148,7 +148,8 @@ def _open(source: str, tree: str, copies: bool) -> ArrayMap:
 def _kinds(file: _icecore.RootFile, source: str, tree: str) -> dict[str, str]:
     """Return the classes of the trees and ntuples, or of the one that is asked for."""
     newest: dict[str, str] = {}
-    for path, _, kind in file.keys():
+    keys = file.keys()
+    for path, _, kind in keys:
         if kind in _TREES + _NTUPLES:
             newest.setdefault(path, kind)
     if not tree:

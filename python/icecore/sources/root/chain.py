@@ -161,7 +161,8 @@ def _differs(branch: str, maps: list[ArrayMap], branches: list[dict[str, _Type]]
     lacking = [each.source for each, found in zip(maps, branches, strict=True) if branch not in found]
     if lacking:
         some = f" ({len(lacking)} files)" if len(lacking) > 1 else ""
-        return f"{lacking[0]} has no branch {branch[1:]} that can be read{some}, other files of the chain have it"
+        what = f"{lacking[0]} has no branch {branch[1:]} that can be read{some}"
+        return f"{what}, other files of the chain have it"
     first = branches[0][branch]
     for each, found in zip(maps, branches, strict=True):
         if found[branch] != first:

@@ -1,4 +1,4 @@
-"""Objects of a ROOT file beside trees and ntuples: noted by name and class, and recorded in the file's group."""
+"""Objects of a ROOT file beside trees and ntuples: notes and an attribute name them and their classes."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def accept_types(columns: EventColumns, pattern: Filter) -> Callable[[str], bool
 
 
 def typenames(repo: Repo, column: EventColumn) -> list[str]:
-    """Return the names of a column's type, in C++ and NumPy: ``float[]``, ``std::vector<float>``, ``float32[]``."""
+    """Return the names of a column's type in C++ and NumPy: ``float[]``, ``std::vector<float>``, …"""
     if column.kind == "array":
         node = repo._nodes[column.path]
         row = "".join(f"[{n}]" for n in node.shape[1:])

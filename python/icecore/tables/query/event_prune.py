@@ -1,4 +1,4 @@
-"""Skip zones of entries that a cut can't select: its conditions on flat columns, as a where-clause of the engine.
+"""Skip zones of entries that a cut can't select, by a where-clause over its flat columns.
 
 The clause selects at least the entries of the cut, so that pruning changes no result.
 """

@@ -126,7 +126,9 @@ class EventTable:
     def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
         """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; return their number.
 
-        ``options`` are those of :meth:`iterate`: the file is written batch by batch.
+        ``options`` are those of :meth:`iterate`: the file is written batch by batch. A ``.root`` file has a
+        tree ``Events``, or an RNTuple if a column can't be a branch: strings, lists of lists or of arrays,
+        records. Slashes in names become dots in a tree; slashes and dots become underscores in an RNTuple.
 
         Example:
             >>> import icecore
