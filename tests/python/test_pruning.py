@@ -1,6 +1,6 @@
 """A pruned answer is the unpruned one: each clause with and without summaries, through every face of a table.
 
-The values are those that bounds lose: infinities, NaN, -0.0, integers beyond 2**53, nulls, and zones without values.
+The values are those that bounds lose: infinities, NaN, -0.0, integers beyond 2**53, nulls, empty zones.
 """
 
 from __future__ import annotations

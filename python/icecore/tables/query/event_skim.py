@@ -53,7 +53,7 @@ def _parquet(path: str, first: Any, batches: Iterator[Any]) -> int:
 
 
 def _root(path: str, first: Any, batches: Iterator[Any]) -> int:
-    """Write a tree, or an RNTuple if a tree of uproot can't hold a column: strings, lists of lists or arrays."""
+    """Write a tree, or an RNTuple if a column can't be a branch: strings, lists of lists or of arrays."""
     import uproot
 
     ak, rows = awkward(), 0
@@ -75,7 +75,7 @@ def _root(path: str, first: Any, batches: Iterator[Any]) -> int:
 
 
 def _fits_tree(ak: Any, kind: Any) -> bool:
-    """Whether uproot writes columns of this type to a tree: numbers, arrays of fixed shape, lists of numbers."""
+    """Whether uproot writes this type to a tree: numbers, arrays of fixed shape, lists of numbers."""
     if isinstance(kind, ak.types.ListType):
         return isinstance(kind.content, ak.types.NumpyType)
     while isinstance(kind, ak.types.RegularType):
