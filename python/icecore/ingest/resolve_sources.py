@@ -208,14 +208,17 @@ def _trees_joined(
     for item in found:
         if isinstance(item, str) and (tree := tree_address.split(item)[1]):
             by_tree.setdefault(tree, []).append(item)
-    chains = {items[0]: _chain(tree, items, options) for tree, items in by_tree.items() if len(items) > 1}
-    inside = {item for items in by_tree.values() if len(items) > 1 for item in items}
-    first = {found.index(item) for item in chains}
-    return [
-        chains[item] if i in first else item
-        for i, item in enumerate(found)
-        if i in first or not (isinstance(item, str) and item in inside)
-    ]
+    several = {tree: items for tree, items in by_tree.items() if len(items) > 1}
+    inside = {item for items in several.values() for item in items}
+
+    def others(items: list[Source | Failure | str]) -> list[Source | Failure | str]:
+        return [item for item in items if not (isinstance(item, str) and item in inside)]
+
+    kept = others(found)
+    for number, (tree, items) in enumerate(several.items()):  # a chain takes the place of its first file
+        place = number + len(others(found[: found.index(items[0])]))
+        kept.insert(place, _chain(tree, items, options))
+    return kept
 
 
 def _chain(tree: str, items: list[str], options: dict[str, Any]) -> Source | Failure:

@@ -290,11 +290,11 @@ class _Chain(Tree):
     def _check_damage(self, found: list[list[Any]]) -> None:
         """Raise for a file with so many contradictory branches that it is left out as a whole."""
         wrong = [{n for n, each in enumerate(of) if isinstance(each, errors.Error)} for of in found]
-        lost = [len(each - set.intersection(*wrong)) for each in wrong]
+        everywhere = wrong[0].intersection(*wrong[1:])
         entries = np.diff(self.files.starts).tolist()
-        worst = least_loss(entries, lost, len(self.branches))
+        worst = least_loss(entries, [len(each - everywhere) for each in wrong], len(self.branches))
         if worst is not None:
-            error = found[worst][min(wrong[worst] - set.intersection(*wrong))]
+            error = found[worst][min(wrong[worst] - everywhere)]
             message = f"{self.opened[worst].path}: tree {self.name}, {error.message}"
             raise _DamagedFile(worst, errors.make("corrupt", message, error.hint))
 

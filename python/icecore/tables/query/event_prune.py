@@ -75,11 +75,11 @@ class CutPruner:
             case ast.BoolOp(op=ast.Or(), values=parts):
                 return _joined(" or ", [self._clause(part, arrays) for part in parts], needs_all=True)
             case ast.BinOp(left=left, op=ast.BitAnd(), right=right) if _is_truth(left) and _is_truth(right):
-                parts = [self._clause(left, arrays), self._clause(right, arrays)]
-                return _joined(" and ", parts, needs_all=False)
+                sides = [self._clause(left, arrays), self._clause(right, arrays)]
+                return _joined(" and ", sides, needs_all=False)
             case ast.BinOp(left=left, op=ast.BitOr(), right=right) if _is_truth(left) and _is_truth(right):
-                parts = [self._clause(left, arrays), self._clause(right, arrays)]
-                return _joined(" or ", parts, needs_all=True)
+                sides = [self._clause(left, arrays), self._clause(right, arrays)]
+                return _joined(" or ", sides, needs_all=True)
             case ast.Name(id=name):
                 array = self._flat(name)
                 return _named(array, arrays) if array is not None and array.dtype.kind == "b" else None

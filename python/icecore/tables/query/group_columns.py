@@ -52,7 +52,7 @@ def group_columns(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, 
         lengths = Counter(array.shape[0] for name, array in found.items() if name in place)
     entries = group._node.attrs.get(ENTRIES)
     if (
-        len(lengths) > 1 and entries in lengths
+        len(lengths) > 1 and isinstance(entries, int) and entries in lengths
     ):  # the arrays of a tree that are shorter leave the others alone
         for name in [name for name, array in found.items() if array.shape[0] != entries]:
             left_out[name] = f"it has {found.pop(name).shape[0]:,} entries, the tree has {entries:,}"
