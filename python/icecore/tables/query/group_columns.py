@@ -51,9 +51,8 @@ def group_columns(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, 
     if not lengths:  # columns of lists alone are rows where the group says so
         lengths = Counter(array.shape[0] for name, array in found.items() if name in place)
     entries = group._node.attrs.get(ENTRIES)
-    if (
-        len(lengths) > 1 and isinstance(entries, int) and entries in lengths
-    ):  # the arrays of a tree that are shorter leave the others alone
+    # The arrays of a tree that are shorter leave the others alone.
+    if len(lengths) > 1 and isinstance(entries, int) and entries in lengths:
         for name in [name for name, array in found.items() if array.shape[0] != entries]:
             left_out[name] = f"it has {found.pop(name).shape[0]:,} entries, the tree has {entries:,}"
         lengths = Counter({entries: lengths[entries]})
