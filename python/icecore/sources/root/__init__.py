@@ -22,7 +22,12 @@ _NTUPLES = ("ROOT::RNTuple", "ROOT::Experimental::RNTuple")
 
 
 def open(
-    source: str, tree: str = "", allow_missing: bool = False, copies: bool = True, keep_going: bool = False
+    source: str,
+    tree: str = "",
+    allow_missing: bool = False,
+    copies: bool = True,
+    wanted: Callable[[str], bool] | None = None,
+    keep_going: bool = False,
 ) -> ArrayMap:
     """Index the trees and ntuples of a ROOT file, or only ``tree``, whose branches are then at the root.
 
@@ -30,6 +35,8 @@ def open(
         source: a file; with ``tree`` also a pattern, whose files are joined in the order of their names.
         tree: path of a tree or ntuple in the file.
         copies: whether uproot, if it is installed, reads branches that the engine does not decode.
+        wanted: whether the caller takes the array at a path; branches that must be decoded to know their
+            shapes are not read for other arrays.
         allow_missing: leave out files without the tree, and branches that some files don't have.
         keep_going: leave out damaged files of a pattern, and branches that its files have in different forms;
             the errors are in ``failed``.
@@ -40,15 +47,20 @@ def open(
     """
     found = files(source) if tree else [source]
     if len(found) == 1:
-        return _open(_on_disk(found[0]), tree, copies)
-    result = open_files(found, tree, source, allow_missing, copies)
+        return _open(_on_disk(found[0]), tree, copies, wanted)
+    result = open_files(found, tree, source, allow_missing, copies, wanted)
     if result.failed and not keep_going:
         raise result.failed[0]
     return result
 
 
 def open_files(
-    paths: Sequence[str], tree: str, name: str, allow_missing: bool = False, copies: bool = True
+    paths: Sequence[str],
+    tree: str,
+    name: str,
+    allow_missing: bool = False,
+    copies: bool = True,
+    wanted: Callable[[str], bool] | None = None,
 ) -> ArrayMap:
     """Index one tree or ntuple of several files as one: the entries of a file follow those of the one before.
 
@@ -59,7 +71,7 @@ def open_files(
         paths: the files, in order.
         tree: path of the tree or ntuple in the files.
         name: name of the source.
-        allow_missing, copies: see :func:`open`; what is missing is then noted and no failure.
+        allow_missing, copies, wanted: see :func:`open`; what is missing is then noted and no failure.
 
     Raises:
         Error: the first failure, if no file can be read.
@@ -82,14 +94,16 @@ def open_files(
     if not opened:
         raise next(iter(failed), _no_tree(name, tree))
     if kinds.isdisjoint(_NTUPLES):
-        result = open_chain(opened, tree, copies, allow_missing)
+        result = open_chain(opened, tree, copies, allow_missing, wanted)
     else:
-        result = join_files([partial(_open, each.path, tree, copies) for each in opened], allow_missing)
+        result = join_files(
+            [partial(_open, each.path, tree, copies, wanted) for each in opened], allow_missing
+        )
     result.source = name
     result.dropped += missing
     result.failed = failed + result.failed
     result.files = tuple(each.path for each in opened)
-    result.without = _Chain(result.files, tree, name, allow_missing, copies)
+    result.without = _Chain(result.files, tree, name, allow_missing, copies, wanted)
     return result
 
 
@@ -102,10 +116,11 @@ class _Chain:
     name: str
     allow_missing: bool
     copies: bool
+    wanted: Callable[[str], bool] | None
 
     def __call__(self, damaged: set[str]) -> ArrayMap:
         rest = [path for path in self.paths if path not in damaged]
-        return open_files(rest, self.tree, self.name, self.allow_missing, self.copies)
+        return open_files(rest, self.tree, self.name, self.allow_missing, self.copies, self.wanted)
 
 
 def _on_disk(path: str) -> str:
@@ -125,7 +140,7 @@ def _named(path: str, error: errors.Error) -> errors.Error:
     return errors.make(error.kind, f"{path}: {error.message}", error.hint)
 
 
-def _open(source: str, tree: str, copies: bool) -> ArrayMap:
+def _open(source: str, tree: str, copies: bool, wanted: Callable[[str], bool] | None) -> ArrayMap:
     before = identity(source)
     file = root_file(source, before)
     result = ArrayMap(source)
@@ -134,7 +149,7 @@ def _open(source: str, tree: str, copies: bool) -> ArrayMap:
         if kind in _NTUPLES:
             from icecore.sources.root.ntuple import add_ntuple as add
         try:
-            add(file, source, before, path, "" if tree else f"/{path}", result, copies)
+            add(file, source, before, path, "" if tree else f"/{path}", result, copies, wanted=wanted)
         except errors.Error as error:
             if tree:
                 raise _named(source, error) from error

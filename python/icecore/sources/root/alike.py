@@ -18,6 +18,7 @@ from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.root.chain import join, join_files, least_loss, left_out_file, worst_file
 from icecore.sources.root.chain_reader import ChainReader, Files
 from icecore.sources.root.lists import edges
+from icecore.sources.root.parts import Wanted
 from icecore.sources.root.tree import Tree, add_branches, add_tree, entries_of
 
 _KINDS = ("flat", "jagged", "record", "string", "group")
@@ -61,7 +62,9 @@ class _DamagedFile(Exception):
         self.number, self.error = number, error
 
 
-def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bool) -> ArrayMap:
+def open_chain(
+    opened: list[Opened], name: str, copies: bool, allow_missing: bool, wanted: Wanted | None = None
+) -> ArrayMap:
     """Return the arrays of the tree ``name`` of all files, one behind the other.
 
     Damaged files are left out as a whole, and branches that the files don't have alike; ``failed`` of the
@@ -73,7 +76,7 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
     failed: list[errors.Error] = []
     while True:
         try:
-            result = _open_chain(opened, name, copies, allow_missing)
+            result = _open_chain(opened, name, copies, allow_missing, wanted)
         except _DamagedFile as found:
             failed.append(left_out_file(found.error))
             opened = [each for number, each in enumerate(opened) if number != found.number]
@@ -84,17 +87,21 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
         return result
 
 
-def _open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bool) -> ArrayMap:
+def _open_chain(
+    opened: list[Opened], name: str, copies: bool, allow_missing: bool, wanted: Wanted | None
+) -> ArrayMap:
     about, parts = _parts(opened, name)
     if about is None:
-        return join_files([partial(_apart, each, name, None, copies) for each in opened], allow_missing)
+        return join_files(
+            [partial(_apart, each, name, None, copies, wanted) for each in opened], allow_missing
+        )
     _check_damage(opened, name, about["branches"], parts)
     apart = _closed(about["branches"], set().union(*(part.apart for part in parts)))
     result = ArrayMap(opened[0].path)
     chain = _chain(opened, name, about, parts, apart, result)
     add_branches(chain, about["title"], set(range(len(about["branches"]))) - apart, copies)
     if apart:
-        maps = [_apart(each, name, apart, copies) for each in opened]
+        maps = [_apart(each, name, apart, copies, wanted) for each in opened]
         if (worst := worst_file(maps)) is not None:
             raise _DamagedFile(worst, maps[worst].failed[0])
         rest = join(maps, allow_missing)
@@ -122,10 +129,12 @@ def _check_damage(
         raise _DamagedFile(worst, errors.make("corrupt", message, "compare the file with its original"))
 
 
-def _apart(each: Opened, name: str, numbers: set[int] | None, copies: bool) -> ArrayMap:
+def _apart(
+    each: Opened, name: str, numbers: set[int] | None, copies: bool, wanted: Wanted | None
+) -> ArrayMap:
     result = ArrayMap(each.path)
     with _named(each.path):
-        add_tree(each.file, each.path, each.identity, name, "", result, copies, numbers)
+        add_tree(each.file, each.path, each.identity, name, "", result, copies, numbers, wanted)
     unchanged(each.path, each.identity)
     return result
 
@@ -189,7 +198,13 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
     for number, (branch, like) in enumerate(zip(branches, alike, strict=True)):
         own = branch["entries"] != entries or "damage" in branch or "file" in branch
         kind = branch["kind"]
-        if own or kind not in _KINDS or (kind == "jagged" and branch["embedded"]) or _alike(branch) != like:
+        if (
+            own
+            or kind not in _KINDS
+            or "parts" in branch
+            or (kind == "jagged" and branch["embedded"])
+            or _alike(branch) != like
+        ):
             apart.add(number)
     first, stop, offsets, lengths = (
         found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths")
