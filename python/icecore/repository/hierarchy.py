@@ -61,6 +61,15 @@ class Hierarchy(Members):
     def _nodes(self) -> dict[str, Node]:
         return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
 
+    @cached_property
+    def _children(self) -> dict[str, list[Node]]:
+        """Path of a group → its visible members, in the order of their paths."""
+        found: dict[str, list[Node]] = {}
+        for node in self._visible():
+            if node.path != "/":
+                found.setdefault(node.parent, []).append(node)
+        return found
+
     def _visible(self) -> list[Node]:
         return [node for node in self._nodes.values() if not hidden(node.path)]
 
