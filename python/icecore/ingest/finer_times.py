@@ -52,7 +52,7 @@ def moved(values: np.ndarray, to: Moved) -> np.ndarray | None:
     """Return times in another dtype and units; None if it can't hold them exactly."""
     missing = np.isin(values, to.marks) if len(to.marks) else np.zeros(values.shape, bool)
     missing |= values == NAT if values.dtype == np.int64 else np.isnan(values)
-    null = to.null if to.null is not None else NAT if to.dtype == np.int64 else np.nan
+    null = to.null if to.null is not None else NAT if to.dtype == np.int64 else np.nan  # NaN: has none
     if missing.any() and to.dtype.kind != "f" and null != null:
         return None
     wide = np.where(missing, values.dtype.type(0), values)
@@ -77,7 +77,8 @@ def moved(values: np.ndarray, to: Moved) -> np.ndarray | None:
             return None
     if (~missing & (found == null)).any():
         return None  # a time that would count as missing
-    found[missing] = null
+    if missing.any():
+        found[missing] = null
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from itertools import pairwise, product, starmap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,9 @@ from icecore.sources.mapping.cf_compare import sourced
 from icecore.sources.mapping.column_nulls import null_of
 from icecore.sources.mapping.time_units import spans_or_times
 from icecore.sources.memory import xarray_objects
+from icecore.sources.memory.region_reader import RegionReader
 from icecore.writing.array_writer import ArrayWriter
+from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
     from icecore.integrations.xarray_accessor import Region
@@ -53,9 +55,7 @@ def write_region(
     dataset = _fitting(like_stored(dataset, arrays), arrays, slices)
     entries = _entries(dataset, repo, group)
     with repo.writer(message or f"write a region of {address.absolute(group)}") as writer:
-        for name, variable in dataset.variables.items():
-            part = tuple(slices.get(str(dim), slice(None)) for dim in variable.dims)
-            _write(writer[arrays[name].path], part, variable, entries[str(name)])
+        _write_all(writer, dataset, arrays, entries, slices)
     report = Report([Row(arrays[n].path, "packed", raw=v.nbytes) for n, v in dataset.variables.items()])
     report.snapshot, report.bytes_stored = writer.snapshot_id, writer.bytes_stored
     report.seconds = time.perf_counter() - began
@@ -104,23 +104,38 @@ def _with_null(entry: ArrayEntry, stored: ArrayEntry) -> ArrayEntry:
     return made
 
 
-def _write(array: ArrayWriter, part: tuple[slice, ...], variable: xr.Variable, entry: ArrayEntry) -> None:
-    """Write an encoded variable over a part of an array, dask arrays task by task."""
-    read = entry.read
-    assert read is not None
-    if variable.chunks is None:
-        array[part] = read(tuple(slice(0, n) for n in entry.shape))
-        return
-    edges = [np.concatenate([[0], np.cumsum(sizes)]).tolist() for sizes in variable.chunks]
-    for box in product(*(pairwise(axis) for axis in edges)):
-        inside = tuple(starmap(slice, box))
-        array[tuple(map(_within, part, inside, array.shape))] = read(inside)
+def _write_all(
+    writer: Writer,
+    dataset: xr.Dataset,
+    arrays: Mapping[Any, Array],
+    entries: Mapping[str, ArrayEntry],
+    slices: Slices,
+) -> None:
+    """Write the encoded variables over parts of the arrays; dask computes all of its arrays at once."""
+    lazy: list[tuple[Any, _Target, tuple[slice, ...]]] = []
+    for name, variable in dataset.variables.items():
+        part = tuple(slices.get(str(dim), slice(None)) for dim in variable.dims)
+        array, read = writer[arrays[name].path], entries[str(name)].read
+        if variable.chunks is not None and isinstance(read, RegionReader):
+            lazy.append((read.array, _Target(array), part))
+        else:
+            assert read is not None
+            array[part] = read(tuple(slice(0, n) for n in variable.shape))
+    if lazy:
+        import dask.array as da
+
+        sources, targets, parts = zip(*lazy, strict=True)
+        da.store(list(sources), list(targets), regions=list(parts), lock=False)
 
 
-def _within(whole: slice, part: slice, length: int) -> slice:
-    """Return the part of a part of an axis."""
-    found = range(*whole.indices(length))[part]
-    return slice(found.start, found.stop, found.step)
+@dataclass(frozen=True)
+class _Target:
+    """Array that dask's tasks write to."""
+
+    array: ArrayWriter
+
+    def __setitem__(self, part: tuple[slice, ...], block: Any) -> None:
+        self.array[part] = np.asarray(block)
 
 
 def _stored(repo: Repo, group: str, dataset: xr.Dataset) -> dict[Any, Array]:
