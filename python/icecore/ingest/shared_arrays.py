@@ -73,7 +73,7 @@ class SharedArrays:
         assert self._repo is not None
         if node.parent not in self._stored:
             base = inside.rsplit("/", 1)[0]
-            beside = [each for each in self._repo._children.get(node.parent, ()) if each.is_array]
+            beside = [each for each in self._repo._members(node.parent) if each.is_array]
             stored = ArrayMap(STORED)
             for each in beside:
                 stored.add(stored_entry(Array(self._repo, each), f"{base}/{each.name}"))
@@ -138,7 +138,7 @@ def unfitting(steps: Iterable[Step], repo: Repo | None, check: SharedArrays) -> 
         by_group.setdefault(step.path.rsplit("/", 1)[0] or "/", []).append(step)
     for group, new in by_group.items():
         written = {step.path for step in new}
-        inside = repo._children.get(group, ()) if repo is not None else ()
+        inside = repo._members(group) if repo is not None else ()
         stay = [node for node in inside if node.is_array and node.path not in written]
         if stay or len({step.source for step in new}) > 1:
             yield from _lengths(new, stay)

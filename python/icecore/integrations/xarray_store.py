@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -220,5 +220,5 @@ def _above(group: Group, known: Known) -> set[str]:
     """Return the dimensions of all parent groups."""
     if group.path == "/":
         return set()
-    parent = Group(group.repo, group.repo._nodes[group._node.parent])
+    parent = cast("Group", group.repo[group._node.parent])
     return _above(parent, known) | {dim for dims in _dimension_names(parent, known).values() for dim in dims}

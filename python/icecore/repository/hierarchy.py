@@ -59,16 +59,33 @@ class Hierarchy(Members):
 
     @cached_property
     def _nodes(self) -> dict[str, Node]:
-        return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
+        return {path: self._described(path, *rest) for path, *rest in self._native.nodes()}
 
     @cached_property
-    def _children(self) -> dict[str, list[Node]]:
-        """Path of a group → its visible members, in the order of their paths."""
-        found: dict[str, list[Node]] = {}
-        for node in self._visible():
-            if node.path != "/":
-                found.setdefault(node.parent, []).append(node)
-        return found
+    def _known(self) -> dict[str, Node]:
+        """The nodes that were asked for, so that each document is parsed once."""
+        return {}
+
+    def _described(self, path: str, is_array: bool, text: str) -> Node:
+        return self._known.setdefault(path, Node(path, is_array, text))
+
+    def _node(self, path: str) -> Node | None:
+        """Return the node at a path, without reading the list of all nodes."""
+        if path in self._known:
+            return self._known[path]
+        found = self._native.node(path)
+        return None if found is None else self._described(*found)
+
+    @cached_property
+    def _listed(self) -> dict[str, list[Node]]:
+        return {}
+
+    def _members(self, group: str) -> list[Node]:
+        """Return the visible members of a group, in the order of their paths."""
+        if group not in self._listed:
+            found = [] if hidden(group) else [self._described(*each) for each in self._native.members(group)]
+            self._listed[group] = [node for node in found if not hidden(node.path)]
+        return self._listed[group]
 
     def _visible(self) -> list[Node]:
         return [node for node in self._nodes.values() if not hidden(node.path)]
@@ -92,9 +109,9 @@ class Hierarchy(Members):
             Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths.
         """
         absolute = address.absolute(path)
-        node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
+        node = self._node(absolute) or (_ROOT if absolute == "/" else None)
         trend = stored_path(absolute) if node is None else None
-        if trend is not None and (node := self._nodes.get(trend)) is None:
+        if trend is not None and (node := self._node(trend)) is None:
             hint = "icecore link --summaries, or icecore pack --windows 1s,60s, write trends"
             raise errors.make("not-found", f"{absolute}: no such trend is stored in {self.url}", hint)
         if node is None:
@@ -105,7 +122,7 @@ class Hierarchy(Members):
         return Array(repo, node) if node.is_array else Group(repo, node)
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and address.absolute(path) in self._nodes
+        return isinstance(path, str) and self._node(address.absolute(path)) is not None
 
     def __iter__(self) -> Iterator[str]:
         return (node.path for node in self._visible() if node.path != "/")
@@ -128,7 +145,8 @@ class Hierarchy(Members):
     @property
     def attrs(self) -> dict[str, Any]:
         """A copy of the root group's attributes."""
-        return self._nodes["/"].numbers if "/" in self._nodes else {}
+        root = self._node("/")
+        return root.numbers if root is not None else {}
 
     def __repr__(self) -> str:
         from icecore.display import tree

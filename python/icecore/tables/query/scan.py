@@ -75,8 +75,15 @@ class Scan:
         parts = None if source is None else of_source(table, source)
         if rows is not None:
             parts = overlap(parts or [(0, len(table))], rows)
+        self._computed = [name for name in self._read if name in table._expressions]
+        needed = [column for name in self._computed for column in table._expressions[name]]
+        # The engine returns the columns, then the expressions.
+        self._read = list(dict.fromkeys(name for name in self._read if name not in self._computed))
+        self._read += [name for name in dict.fromkeys(needed) if name not in self._read]
         numbers = [table._numbers[name] for name in self._read]
-        self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, parts)
+        self._native = table._native.scan(
+            numbers, where, bool(prune), limit, memory, unsure_only, parts, self._computed
+        )
 
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where is not None else ""
@@ -134,15 +141,17 @@ class Scan:
             batch = self._batch(*found, stored)
             if self._inside is not None:  # the polygon test must see nulls
                 inside = self._inside.mask(self._batch(*found) if stored else batch)
-                batch = batch.filter(inside).slice(0, left).select(self.columns)
+                batch = batch.filter(inside).slice(0, left)
                 if batch.num_rows == 0:
                     continue
+            if batch.schema.names != self.columns:
+                batch = batch.select(self.columns)
             if left is not None:
                 left -= batch.num_rows
             yield batch
 
     def _batch(self, rows: int, columns: Sequence[Any], stored: bool = False) -> pa.RecordBatch:
-        pa, schema, arrays = arrow(), self._schema(self._read), []
+        pa, schema, arrays = arrow(), self._schema([*self._read, *self._computed]), []
         for field, buffers in zip(schema, columns, strict=True):
             texts = [] if stored else self._null_texts.get(field.name, [])
             array = _array(pa, field.type, rows, buffers, stored, texts)
@@ -169,7 +178,7 @@ class Scan:
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Return all rows: name → array of the column's dtype, of shape (rows,) or (rows, items)."""
         kinds = [self._table._kind(name) for name in self.columns]
-        if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
+        if self._inside is not None or self._computed or any(dtype.kind == "O" for dtype, _ in kinds):
             table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
             return {name: plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
         parts: list[list[np.ndarray]] = [[] for _ in self.columns]
@@ -201,6 +210,7 @@ class Scan:
         for name in self._read:
             attrs = self._table._array_of(name).attrs
             fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=metadata(attrs))
+        fields |= {name: pa.field(name, pa.float64()) for name in self._computed}
         return fields
 
 
