@@ -238,7 +238,7 @@ def _place(
             skipped.append((path, entry, "it exists already"))
         elif (step := _step(result, source, path, entry, node, existing, concat)) is not None:
             steps.append(step)
-    if _clash(result, source, arrays, met) or not _agree(result, source, arrays, steps, met, check):
+    if _clash(result, source, arrays, met, check) or not _agree(result, source, arrays, steps, met, check):
         return
     result.skipped += skipped
     result.add(steps, arrays)
@@ -276,11 +276,14 @@ def _step(
     return None
 
 
-def _clash(result: Assembly, source: str, arrays: ArrayMap, met: Sequence[Meeting]) -> bool:
-    """Whether data of two sources has one path; coordinates may be in both."""
+def _clash(
+    result: Assembly, source: str, arrays: ArrayMap, met: Sequence[Meeting], check: SharedArrays
+) -> bool:
+    """Whether data of two sources has one path; coordinates and equal small arrays may be in both."""
     both = [each for each in met if each.path in result.taken]
     kept = shared(arrays) if both else set()
-    found = next((each for each in both if each.inside not in kept), None)
+    apart = (each for each in both if each.inside not in kept and not check.is_equal(arrays, each))
+    found = next(apart, None)
     if found is not None:
         first = result.taken[found.path][0].source
         message = f"{source} and {first} both have an array for {found.path}"

@@ -91,7 +91,7 @@ class SharedArrays:
         for each in met:
             if each.inside in kept:
                 yield from self._same(arrays, each, kept)
-            elif not self._is_equal(arrays, each):
+            elif not self.is_equal(arrays, each, large=True):
                 message = f"it differs from that of {arrays.source}, which was skipped"
                 yield Failure(each.path, "skipped", message)
 
@@ -101,18 +101,18 @@ class SharedArrays:
             alike([[each.other, self.of_source(arrays, each.inside)]], None, rounding)
         except errors.Error as error:
             hint = error.hint if "--coord-tolerance" in (error.hint or "") else _HINT
-            raise errors.make(error.kind, f"{each.path}: {_bare(error.message, each.inside)}", hint) from error
+            raise errors.make(error.kind, error.message.replace(each.inside, each.path, 1), hint) from error
         for first, differences in rounding.found.values():
             said = described(first.entry, self._tolerance or 0.0, differences, first.source)
             yield Failure(each.path, "tolerance", said)
 
-    def _is_equal(self, arrays: ArrayMap, each: Meeting) -> bool:
-        """Whether a small array equals the existing one; large arrays are compared by their metadata only."""
+    def is_equal(self, arrays: ArrayMap, each: Meeting, large: bool = False) -> bool:
+        """Whether an array equals the existing one; ``large``: the answer for large ones, which are not read."""
         one, other = each.other, self.of_source(arrays, each.inside)
         if one.entry.shape != other.entry.shape or one.entry.dtype != other.entry.dtype:
             return False
         if one.entry.nbytes > _SMALL:
-            return True
+            return large
         try:
             alike([[one, other]], None, Rounding(set()))
         except errors.Error as error:
@@ -120,11 +120,6 @@ class SharedArrays:
                 raise
             return False
         return True
-
-
-def _bare(message: str, inside: str) -> str:
-    """Return a message without the array's path in the source, which comes first."""
-    return message.removeprefix(f"{inside}: ").removeprefix(f"{inside} ")
 
 
 def unfitting(steps: Iterable[Step], repo: Repo | None, check: SharedArrays) -> Iterator[Failure]:

@@ -16,6 +16,7 @@ from icecore.repository.group import Group
 from icecore.repository.repo import Repo
 from icecore.repository.typed_attributes import marker, typed
 from icecore.sources.mapping.time_units import spans_or_times
+from icecore.sources.memory.packed_range import WHOLE
 
 #: attributes that say how numbers are packed
 _PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
@@ -82,7 +83,7 @@ def _encoded(variable: xr.Variable, array: Array | None) -> xr.Variable:
         packing["_FillValue"] = marker(array._node, "_FillValue", packing["_FillValue"], array.dtype)
     if variable.dtype.kind not in "biufc" or (variable.dtype.kind == "c") > (array.dtype.kind == "c"):
         raise _misfit(variable, array)
-    made.encoding |= packing | {"dtype": array.dtype}
+    made.encoding |= packing | {"dtype": array.dtype, WHOLE: True}
     return made
 
 

@@ -11,6 +11,8 @@ import xarray as xr
 
 from icecore import errors
 
+#: key of an encoding: floats must be whole numbers where they become integers without a scale
+WHOLE = "icecore_whole"
 _HINT = "choose another scale_factor, add_offset or dtype: variable.encoding"
 
 
@@ -43,6 +45,7 @@ class _Packing:
     offset: float
     marks: tuple[Any, ...]
     is_scaled: bool
+    whole: bool
 
     @classmethod
     def of(cls, dtype: np.dtype[Any], encoding: Mapping[Any, Any], path: str) -> _Packing | None:
@@ -55,7 +58,7 @@ class _Packing:
         given = (encoding.get(name) for name in ("_FillValue", "missing_value"))
         marks = tuple(_mark(mark, packed) for mark in given if np.ndim(mark) == 0 and mark == mark and mark is not None)
         scale, offset = float(encoding.get("scale_factor", 1)), float(encoding.get("add_offset", 0))
-        return cls(path, packed, scale, offset, marks, bool(names))
+        return cls(path, packed, scale, offset, marks, bool(names), bool(encoding.get(WHOLE)))
 
     def check(self, block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the block unchanged."""
@@ -85,6 +88,8 @@ class _Packing:
         limits = np.iinfo(self.packed)
         # 2**63 - 1 is no float64; the float above it is the first that doesn't fit.
         self._refuse(block, (numbers < float(limits.min)) | (numbers >= float(limits.max) + 1))
+        if self.whole and not self.is_scaled:
+            self._refuse(block, np.isfinite(block) & (numbers != block))
         lost = np.isnan(numbers)
         if not self.marks and lost.any():
             message = f"{self.path}: {self.packed} has no value for {np.count_nonzero(lost):,} missing numbers"

@@ -124,7 +124,7 @@ def _clock(column: Any) -> Any:
     ):  # Arrow's time type prints these
         narrow = pa.time32(unit) if digits < 6 else pa.time64(unit)
         return ticks.cast(pa.int32() if digits < 6 else pa.int64()).cast(narrow).cast(pa.large_string())
-    texts = (None if tick is None else _text(tick, second, digits) for tick in ticks.to_pylist())
+    texts = [None if tick is None else _text(tick, second, digits) for tick in ticks.to_pylist()]
     return arrow_list(texts, pa.large_string())
 
 
