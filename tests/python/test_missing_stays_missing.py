@@ -106,7 +106,9 @@ def test_strings() -> None:
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_floats_of_a_data_frame_hold_nan(dtype: str, tmp_path: Path) -> None:
-    frame = pd.DataFrame({"f": np.array([0.5, np.nan, 1.5], dtype), "n": pd.array([2**60 + 1, None, 3], "Int64")})
+    frame = pd.DataFrame(
+        {"f": np.array([0.5, np.nan, 1.5], dtype), "n": pd.array([2**60 + 1, None, 3], "Int64")}
+    )
     icecore.pack(frame, tmp_path / "r", "/t")
     table = icecore.open(tmp_path / "r").table("/t")
     np.testing.assert_array_equal(table["f"][...], frame.f.to_numpy())
@@ -151,7 +153,11 @@ def test_infinities_in_json_are_reported(tmp_path: Path, capfd: pytest.CaptureFi
 def test_numbers_without_a_marker_are_refused() -> None:
     repo = icecore.create("memory://")
     xr.Dataset({"n": ("t", np.array([1, 2], "i2"))}).icecore.to(repo)
-    for values, message in (([3.0, np.nan], "1 missing"), ([3.5, 1.0], "don't fit"), ([3, 70_000], "don't fit")):
+    for values, message in (
+        ([3.0, np.nan], "1 missing"),
+        ([3.5, 1.0], "don't fit"),
+        ([3, 70_000], "don't fit"),
+    ):
         with pytest.raises(icecore.Error, match=message) as caught:
             xr.Dataset({"n": ("t", np.array(values))}).icecore.to(repo, append_dim="t")
         assert caught.value.kind == "mismatch"

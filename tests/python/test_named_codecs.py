@@ -66,9 +66,15 @@ def test_what_zarr_declares_gets_a_checksum(tmp_path: Path) -> None:
     with icecore.create(tmp_path / "r").writer() as w:
         codecs = [zarr.codecs.GzipCodec(level=3)]
         group = zarr.open_group(w.store(), mode="a")
-        group.create_array("x", shape=VALUES.shape, chunks=(20, 60), dtype="f4", compressors=codecs)[...] = VALUES
+        group.create_array("x", shape=VALUES.shape, chunks=(20, 60), dtype="f4", compressors=codecs)[...] = (
+            VALUES
+        )
         assert np.array_equal(group["x"][...], VALUES)
-    assert [codec["name"] for codec in icecore.open(tmp_path / "r")["/x"].codecs] == ["bytes", "gzip", "crc32c"]
+    assert [codec["name"] for codec in icecore.open(tmp_path / "r")["/x"].codecs] == [
+        "bytes",
+        "gzip",
+        "crc32c",
+    ]
     assert damaged(tmp_path / "r") == []
 
 

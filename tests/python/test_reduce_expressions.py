@@ -118,7 +118,9 @@ def test_mistakes(table: Any, what: str, kind: str, message: str) -> None:
     assert caught.value.kind == kind
 
 
-@pytest.mark.parametrize("what", ["count", "count, mean:tb by n", "max:when by floor(lat)", "histogram:n:4:0:1"])
+@pytest.mark.parametrize(
+    "what", ["count", "count, mean:tb by n", "max:when by floor(lat)", "histogram:n:4:0:1"]
+)
 def test_reductions_do_not_import_pandas(table: Any, what: str) -> None:
     place = Path(table._group.repo.url.removeprefix("file://"))
     code = (

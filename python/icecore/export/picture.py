@@ -113,7 +113,9 @@ def _kept(array: Array, sel: tuple[Any, ...]) -> _Kept:
     lists = [axis for axis, item in enumerate(items) if not is_int(item) and not isinstance(item, slice)]
     if len(lists) > 1:
         message = f"{array.path}: several lists select single elements"
-        raise errors.make("selection", message, "select one list, and slices or single elements of the others")
+        raise errors.make(
+            "selection", message, "select one list, and slices or single elements of the others"
+        )
     lengths = [
         1 if is_int(item) else len(places(item, n)) for item, n in zip(items, array.shape, strict=True)
     ]

@@ -96,7 +96,12 @@ def adapt(stored: ArrayMap, maps: Sequence[ArrayMap], concat: str) -> Iterator[N
     """
     members = sourced([stored, *maps])
     for family in _families(members[0], concat):
-        new = [(each, members[i + 1][path]) for i, each in enumerate(maps) for path in family if path in each.arrays]
+        new = [
+            (each, members[i + 1][path])
+            for i, each in enumerate(maps)
+            for path in family
+            if path in each.arrays
+        ]
         first = members[0][family[0]]
         if not new or any(map(packing, (first, *(array for _, array in new)))):
             continue
@@ -118,7 +123,11 @@ def _families(members: dict[str, Sourced], concat: str) -> Iterator[list[str]]:
     own = [path for path, array in members.items() if "units" in array.entry.attrs]
     for path in own:
         array = members[path]
-        if concat not in array.entry.dims or not spans_or_times(array.attrs) or array.entry.dtype.kind not in "if":
+        if (
+            concat not in array.entry.dims
+            or not spans_or_times(array.attrs)
+            or array.entry.dtype.kind not in "if"
+        ):
             continue
         bounds = (array.attrs.get(name) for name in ("bounds", "climatology"))
         beside = [f"{path.rsplit('/', 1)[0]}/{name}" for name in bounds if isinstance(name, str)]
@@ -186,7 +195,11 @@ def in_units(array: Sourced, like: Sourced, units: str, dtype: np.dtype) -> Arra
 
 
 def _write_again(
-    stored: ArrayMap, members: dict[str, Sourced], family: list[str], new: list[tuple[ArrayMap, Sourced]], units: str
+    stored: ArrayMap,
+    members: dict[str, Sourced],
+    family: list[str],
+    new: list[tuple[ArrayMap, Sourced]],
+    units: str,
 ) -> Iterator[Note]:
     """Find the coarsest units and dtype that hold the stored and the new times, and use them for both."""
     if any(members[path].entry.nbytes > _MOST for path in family):

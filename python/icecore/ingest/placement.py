@@ -259,9 +259,7 @@ def _step(
     if not node.is_array:
         message = f"{path} is a group in the repository, an array in {source}"
         result.failures.append(Failure(source, "exists", message, "another --group"))
-    elif existing.replace:
-        return Step(path, source, entry, replaced=node)
-    elif existing.append and entry.rewritten:
+    elif existing.replace or (existing.append and entry.rewritten):
         return Step(path, source, entry, replaced=node)
     elif existing.append and KEY in entry.attrs:
         try:
@@ -357,9 +355,7 @@ def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, rep
             result.failures.append(Failure(source, "mismatch", message, hint))
 
 
-def _stored(
-    maps: list[ArrayMap], root: str, repo: Repo | None, concat: str, assembly: Assembly
-) -> ArrayMap:
+def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str, assembly: Assembly) -> ArrayMap:
     """Return the stored versions of the sources' arrays, with length 0 along ``concat``.
 
     New parts are joined to them, so that they are converted to their units and types, or rejected. Times that

@@ -79,7 +79,9 @@ class SharedArrays:
                 stored.add(stored_entry(Array(self._repo, each), f"{base}/{each.name}"))
             self._stored[node.parent] = sourced([stored])[0]
         found = self._stored[node.parent][f"{inside.rsplit('/', 1)[0]}/{node.name}"]
-        return found if found.entry.path == inside else replace(found, entry=replace(found.entry, path=inside))
+        return (
+            found if found.entry.path == inside else replace(found, entry=replace(found.entry, path=inside))
+        )
 
     def compare(self, arrays: ArrayMap, met: Iterable[Meeting]) -> Iterator[Failure]:
         """Compare the coordinates of a source with existing ones; yield notes on accepted differences.

@@ -171,7 +171,9 @@ def _slices(dataset: xr.Dataset, repo: Repo, group: str, region: Region) -> Slic
             raise errors.make("not-found", f"region: no dimension {dim!r}", f"{group} has {known}")
         part = _located(dataset, stored, dim) if isinstance(part, str) and part == "auto" else part
         if not isinstance(part, slice) or (part.step is not None and part.step < 1):
-            raise errors.make("invalid", f"region of {dim}: {part!r}", "a slice with a positive step, or 'auto'")
+            raise errors.make(
+                "invalid", f"region of {dim}: {part!r}", "a slice with a positive step, or 'auto'"
+            )
         places = range(*part.indices(stored.sizes[dim]))
         if len(places) != dataset.sizes[dim]:
             message = f"region of {dim}: {len(places):,} elements for {dataset.sizes[dim]:,} of the dataset"
@@ -209,7 +211,9 @@ def _fitting(dataset: xr.Dataset, arrays: dict[Any, Array], region: Slices) -> x
         if variable.chunks is not None:
             unit = array.shards or array.chunks or (1,) * array.ndim
             spans = [region.get(str(d), slice(0, None, 1)) for d in variable.dims]
-            parts = (_parts(s.start, n, s.step, u) for s, n, u in zip(spans, variable.shape, unit, strict=True))
+            parts = (
+                _parts(s.start, n, s.step, u) for s, n, u in zip(spans, variable.shape, unit, strict=True)
+            )
             aligned[name] = variable.chunk(dict(zip(variable.dims, parts, strict=True)))
     return dataset.assign(aligned) if aligned else dataset
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from icecore import errors
@@ -72,7 +71,9 @@ def _encoded(variable: xr.Variable, array: Array | None) -> xr.Variable:
         message = f"{array.path} has dimensions ({stored}), the dataset has ({given})"
         raise errors.make("mismatch", message, "dataset.transpose(…)")
     made = variable.copy(deep=False)
-    made.encoding = {key: made.encoding[key] for key in ("chunks", "preferred_chunks") if key in made.encoding}
+    made.encoding = {
+        key: made.encoding[key] for key in ("chunks", "preferred_chunks") if key in made.encoding
+    }
     attrs = typed(array._node)
     if _is_time(variable) or spans_or_times(attrs):
         return _timed(made, array, attrs)

@@ -130,9 +130,7 @@ def to_xarray(node: Array | Group, **options: Any) -> Any:
     return dataset[node.name]
 
 
-def _dataset(
-    group: Group, rtol: float | None, known: Known | None = None, **decoding: Any
-) -> xr.Dataset:
+def _dataset(group: Group, rtol: float | None, known: Known | None = None, **decoding: Any) -> xr.Dataset:
     store = XarrayStore(group, rtol, known)
     dataset = StoreBackendEntrypoint().open_dataset(store, **decoding)
     axes = store.time_axes(dataset.variables)

@@ -63,7 +63,9 @@ def with_one_null(maps: Sequence[ArrayMap], holds: Holds) -> None:
             found = _joined(entries, known[:1], holds, merges=True)
             for each in maps if found is not None else ():
                 if path in each.arrays and each.arrays[path].renulled is not None:
-                    each.dropped.append(Note(path, "converted", "NaN is missing in it, as in the stored rows"))
+                    each.dropped.append(
+                        Note(path, "converted", "NaN is missing in it, as in the stored rows")
+                    )
         if found is None:
             raise errors.make(
                 "mismatch",

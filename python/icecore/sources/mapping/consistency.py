@@ -114,9 +114,7 @@ def _difference(first: Sourced, other: Sourced, known: _Known) -> float:
     )
 
 
-def _differs(
-    first: Sourced, other: Sourced, dim: str | None, how: str = "", hint: str = ""
-) -> errors.Error:
+def _differs(first: Sourced, other: Sourced, dim: str | None, how: str = "", hint: str = "") -> errors.Error:
     lacks = "" if dim is None else f"has no dimension {dim!r} and "
     apart = "keep the files in groups of their own"
     return errors.make(

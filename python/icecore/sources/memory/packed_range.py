@@ -56,7 +56,9 @@ class _Packing:
             return None
         packed = _unsigned(stored, encoding)
         given = (encoding.get(name) for name in ("_FillValue", "missing_value"))
-        marks = tuple(_mark(mark, packed) for mark in given if np.ndim(mark) == 0 and mark == mark and mark is not None)
+        marks = tuple(
+            _mark(mark, packed) for mark in given if np.ndim(mark) == 0 and mark == mark and mark is not None
+        )
         scale, offset = float(encoding.get("scale_factor", 1)), float(encoding.get("add_offset", 0))
         return cls(path, packed, scale, offset, marks, bool(names), bool(encoding.get(WHOLE)))
 
@@ -92,7 +94,9 @@ class _Packing:
             self._refuse(block, np.isfinite(block) & (numbers != block))
         lost = np.isnan(numbers)
         if not self.marks and lost.any():
-            message = f"{self.path}: {self.packed} has no value for {np.count_nonzero(lost):,} missing numbers"
+            message = (
+                f"{self.path}: {self.packed} has no value for {np.count_nonzero(lost):,} missing numbers"
+            )
             raise errors.make("mismatch", message, "give the encoding a _FillValue, or fill them")
         if self.is_scaled and np.isin(numbers, np.array(self.marks, "f8")).any():
             found = block[np.isin(numbers, np.array(self.marks, "f8"))]
@@ -106,9 +110,7 @@ class _Packing:
         if self.packed.kind != "f":
             limits = np.iinfo(self.packed)
             low, high = sorted((limits.min * self.scale + self.offset, limits.max * self.scale + self.offset))
-            held = (
-                f" with scale_factor {self.scale:g} and add_offset {self.offset:g}, which hold {low:g} to {high:g}"
-            )
+            held = f" with scale_factor {self.scale:g} and add_offset {self.offset:g}, which hold {low:g} to {high:g}"
         message = (
             f"{self.path}: {np.count_nonzero(outside):,} of {block.size:,} numbers don't fit in {self.packed}"
             f"{held}; the first is {block[outside].flat[0]:g}"

@@ -10,8 +10,8 @@ import numpy as np
 
 from icecore import errors
 from icecore.cluster.connection import connected
-from icecore.tables.query.cluster_reduce import reduce_on_workers
 from icecore.tables.query.arrow_numbers import arrow_list
+from icecore.tables.query.cluster_reduce import reduce_on_workers
 from icecore.tables.query.grouped import Grouped
 from icecore.tables.query.partial_group import row
 from icecore.tables.query.reduce_rows import reduce_rows
