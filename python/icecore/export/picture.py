@@ -52,8 +52,8 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     Raises:
         Error: ``unsupported`` if matplotlib is not installed, for another suffix, and for numbers too large
             for an axis; ``dtype`` for dtypes other than real numbers and times; ``selection`` if more than
-            two axes remain, before anything is read; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be
-            written.
+            two axes remain, before anything is read; ``invalid`` for invalid attributes; ``io`` if
+            the file can't be written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "use a name that ends in .png")

@@ -119,7 +119,7 @@ def packing(array: Sourced) -> bool:
 
 
 def _families(members: dict[str, Sourced], concat: str) -> Iterator[list[str]]:
-    """Yield the paths of times along ``concat``: a coordinate with its bounds, which have no units of their own."""
+    """Yield the paths of times along ``concat``: a coordinate, and its bounds without own units."""
     own = [path for path, array in members.items() if "units" in array.entry.attrs]
     for path in own:
         array = members[path]
@@ -214,11 +214,9 @@ def _write_again(
                 assert old is not None
                 stored.arrays[old.path] = replace(old, rewritten=True)
             label = dtypes[family[0]]
-            yield Note(
-                family[0],
-                "rewritten",
-                f"new times don't fit {members[family[0]].entry.dtype} {units!r}: stored again as {label} {tried!r}",
-            )
+            old_label = members[family[0]].entry.dtype
+            said = f"new times don't fit {old_label} {units!r}: stored again as {label} {tried!r}"
+            yield Note(family[0], "rewritten", said)
             return
 
 

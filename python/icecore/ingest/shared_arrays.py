@@ -109,7 +109,7 @@ class SharedArrays:
             yield Failure(each.path, "tolerance", said)
 
     def is_equal(self, arrays: ArrayMap, each: Meeting, large: bool = False) -> bool:
-        """Whether an array equals the existing one; ``large``: the answer for large ones, which are not read."""
+        """Whether an array equals the existing one; large ones are not read: the answer is ``large``."""
         one, other = each.other, self.of_source(arrays, each.inside)
         if one.entry.shape != other.entry.shape or one.entry.dtype != other.entry.dtype:
             return False

@@ -38,7 +38,7 @@ def as_dataset(item: xr.Dataset | xr.DataArray) -> xr.Dataset:
 def stored_arrays(
     into: Repo | str | os.PathLike[str], group: str, storage: Mapping[str, Any] | None
 ) -> dict[str, Array]:
-    """Return the arrays of a group at the tip of the branch; empty if there is no such group or repository."""
+    """Return the arrays of a group at the tip of the branch; empty if there is no such group."""
     repo = destination(into, storage)
     if repo is None:
         return {}

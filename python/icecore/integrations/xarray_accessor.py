@@ -42,10 +42,10 @@ class Accessor:
     ) -> Report:
         """Write a Dataset or DataArray into a repository, in one commit.
 
-        Variables are CF-encoded as :meth:`xarray.Dataset.to_zarr` does; with ``append_dim`` and ``region`` like
-        the stored arrays: in their dtype, units, scale and fill value. Numbers that don't fit are refused. Times
-        that the stored units are too coarse for are appended in finer units: the stored times are written
-        again. dask arrays are computed shard by shard; with ``region`` chunk by chunk.
+        Variables are CF-encoded as :meth:`xarray.Dataset.to_zarr` does; with ``append_dim`` and ``region``
+        like the stored arrays: in their dtype, units, scale and fill value. Numbers that don't fit are
+        refused. If appended times need finer units than the stored ones, the stored times are written again
+        in finer units. dask arrays are computed shard by shard; with ``region`` chunk by chunk.
 
         Args:
             into: a repository or its location; it is created if it does not exist.

@@ -154,6 +154,6 @@ class RegionWrites(OpenArray):
 
 
 def _inside(axis: range, low: int, high: int) -> tuple[int, int]:
-    """Return which of the indexes lie in ``low … high``: the number of the first, and of the one after the last."""
+    """Return the numbers of the first index in ``low … high`` and of the one after the last."""
     first, last = (-(-(edge - axis.start) // axis.step) for edge in (low, high))
     return max(first, 0), min(last, len(axis))

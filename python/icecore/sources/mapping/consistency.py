@@ -132,7 +132,7 @@ def _both(ours: np.ndarray, theirs: np.ndarray, region: Region) -> str:
         unlike &= ~(np.isnat if ours.dtype.kind in "mM" else np.isnan)(ours) | ~(
             np.isnat if ours.dtype.kind in "mM" else np.isnan
         )(theirs)
-    if not np.shape(unlike) == ours.shape or not unlike.any():
+    if np.shape(unlike) != ours.shape or not unlike.any():
         return ""
     at = np.unravel_index(int(np.argmax(unlike)), ours.shape)
     place = ", ".join(str(part.start + i) for part, i in zip(region, at, strict=True))

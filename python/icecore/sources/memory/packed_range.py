@@ -110,7 +110,8 @@ class _Packing:
         if self.packed.kind != "f":
             limits = np.iinfo(self.packed)
             low, high = sorted((limits.min * self.scale + self.offset, limits.max * self.scale + self.offset))
-            held = f" with scale_factor {self.scale:g} and add_offset {self.offset:g}, which hold {low:g} to {high:g}"
+            packing = f"scale_factor {self.scale:g} and add_offset {self.offset:g}"
+            held = f" with {packing}, which hold {low:g} to {high:g}"
         message = (
             f"{self.path}: {np.count_nonzero(outside):,} of {block.size:,} numbers don't fit in {self.packed}"
             f"{held}; the first is {block[outside].flat[0]:g}"

@@ -62,7 +62,7 @@ def _add(result: ArrayMap, group: str, dataset: xr.Dataset) -> None:
 
 
 def encoded(path: str, variable: xr.Variable) -> tuple[xr.Variable, str | None]:
-    """Return the variable as CF stores it, and the string that represents missing ones, None if none is missing.
+    """Return the variable as CF stores it, and the string that represents missing ones (or None).
 
     Data of files and of dask stay lazy, except for objects: xarray loads these to find their type.
     """
@@ -82,7 +82,7 @@ def encoded(path: str, variable: xr.Variable) -> tuple[xr.Variable, str | None]:
 
 
 def _texts(variable: xr.Variable) -> tuple[xr.Variable, str | None]:
-    """Return strings without missing ones, and what represents these; other objects are returned unchanged."""
+    """Return strings with a value for missing ones, and that value; other objects are returned unchanged."""
     data = variable.to_numpy()
     data = data.astype(object) if data.dtype.kind == "T" else data
     missing = pd.isnull(data)

@@ -213,12 +213,12 @@ class Table(TableColumns):
         in which all rows match are computed from the summaries without reading the data.
 
         Args:
-            what: functions of columns, then key columns: ``"count, mean:tb, max:tb by c"``. Instead of a column
-                it can be an expression, which is computed in float64, and ``as NAME`` names a result:
-                ``"mean:tb - 273.15 as celsius by floor(lat * 2) / 2 as y, hour(time) as h"``. Expressions have
-                ``+ - * / %``, ``abs ceil cos exp floor log log10 radians round sin sqrt``, ``min`` and ``max``
-                of several numbers, and ``year month day hour minute second`` of times. ``log`` is the natural
-                logarithm, and ``round`` rounds half to even, as in NumPy. Null and NaN give null.
+            what: functions of columns, then key columns: ``"count, mean:tb, max:tb by c"``. A column may
+                also be an expression, which is computed in float64, and ``as NAME`` names a result:
+                ``"mean:tb - 273.15 as celsius by floor(lat * 2) / 2 as y, hour(time) as h"``. Expressions
+                have ``+ - * / %``, ``abs ceil cos exp floor log log10 radians round sin sqrt``, ``min`` and
+                ``max`` of several numbers, and ``year month day hour minute second`` of times. ``log`` is
+                the natural logarithm, and ``round`` rounds half to even, as in NumPy. Null and NaN give null.
                 ``count`` counts rows, ``count:tb`` values. ``sum``, ``mean``, ``std`` (of the population) and
                 ``rms`` need numbers. ``min`` and ``max`` also take times and strings (in the order of code
                 points). ``histogram:tb:40:0:400`` counts values in 40 bins of equal width from 0 to 400, both
