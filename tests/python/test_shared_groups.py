@@ -50,8 +50,8 @@ def test_equal_coordinates_are_shared(tmp_path: Path, verb: Any, way: Callable[.
 @pytest.mark.parametrize(
     ("lat", "message"),
     [
-        ([50, 60, 70], r"/g/lat differs between .* 0\.0 and 50\.0 at \[0\]"),
-        ([0, 10, 20, 30], r"/g/lat: .*lat=4.*lat=3"),
+        ([50.0, 60.0, 70.0], r"/g/lat differs between .* by up to 50: 0\.0 and 50\.0 at \[0\]"),
+        ([0.0, 10.0, 20.0, 30.0], r"/g/lat: .*lat=4.*lat=3"),
         (np.add(LAT, [0, 0, 1e-9]), r"20\.0 and 20\.000000001 at \[2\]"),
         (LAT.astype("f4"), r"float32 .* float64"),
     ],
