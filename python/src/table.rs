@@ -70,7 +70,8 @@ impl Table {
         options.rows = rows.map(|rows| rows.into_iter().map(|(start, end)| start..end).collect());
         let table = Arc::clone(&self.table);
         let scan = py.detach(|| scan::Scan::new(table, options)).or_raise()?;
-        let expressions = expressions.iter().map(|text| self.table.expression(text)).collect::<Result<_, _>>().or_raise()?;
+        let expressions =
+            expressions.iter().map(|text| self.table.expression(text)).collect::<Result<_, _>>().or_raise()?;
         Ok(Scan::new(scan, Arc::clone(&self.table), expressions))
     }
 

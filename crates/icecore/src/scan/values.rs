@@ -18,12 +18,7 @@ const PIECE: usize = 1 << 14;
 ///
 /// # Errors
 /// `internal` if the batch lacks a column of an expression.
-pub fn values(
-    table: &Table,
-    columns: &[usize],
-    batch: &Batch,
-    expressions: &[Expression],
-) -> Result<Vec<ArrowColumn>> {
+pub fn values(table: &Table, columns: &[usize], batch: &Batch, expressions: &[Expression]) -> Result<Vec<ArrowColumn>> {
     let pieces = batch.rows.div_ceil(PIECE);
     let made: Vec<Mutex<Vec<f64>>> = (0..pieces * expressions.len()).map(|_| Mutex::default()).collect();
     for_each(made.len(), |i| {
