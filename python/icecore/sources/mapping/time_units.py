@@ -44,7 +44,7 @@ NAT = np.iinfo("i8").min
 _EXACT = 1 << 53
 _GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
 _MIXED = ("standard", "gregorian", "none", "")
-_SINCE = re.compile(r"^\s*(\w+)\s+since\s+(.+?)\s*$", re.IGNORECASE)
+_SINCE = re.compile(r"(\w+)\s+since\s+(\S.*)", re.IGNORECASE)
 _DATE = re.compile(
     r"^(\d{1,4})-(\d{1,2})-(\d{1,2})"  # date
     r"(?:[T ]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d+)?)?)?"  # time
@@ -146,7 +146,7 @@ def spans_or_times(attrs: Mapping[str, Any]) -> bool:
 
 def is_time(units: Any) -> bool:
     """Whether units are a time since a reference date."""
-    return isinstance(units, str) and _SINCE.match(units) is not None
+    return isinstance(units, str) and _SINCE.fullmatch(units.strip()) is not None
 
 
 def conversion(old: str, new: str, calendar: str = "standard") -> Conversion | None:
@@ -189,7 +189,7 @@ def _seconds(word: str) -> Fraction | None:
 
 
 def _parse(units: str) -> tuple[Fraction, re.Match[str]] | None:
-    found = _SINCE.match(units)
+    found = _SINCE.fullmatch(units.strip())
     if found is None:
         return None
     seconds = _seconds(found.group(1))
