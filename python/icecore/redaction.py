@@ -13,9 +13,7 @@ _SECRETS = (
 _LOGIN = re.compile(r"(://)[^/?#\"'<>`\s]*@")
 _VALUE = re.compile(rf"([?&;](?:{_SECRETS})=)[^&#\"'<>`;,)\s]*", re.IGNORECASE)
 #: parameters that belong to a signature: without them the address is the bare one
-_SIGNING = re.compile(
-    rf"(?:x-(?:amz|goog)-.*|expires|s[a-z]{{1,2}}|sk[a-z]+|{_SECRETS})", re.IGNORECASE
-)
+_SIGNING = re.compile(rf"(?:x-(?:amz|goog)-.*|expires|s[a-z]{{1,2}}|sk[a-z]+|{_SECRETS})", re.IGNORECASE)
 
 
 def redact(text: str) -> str:

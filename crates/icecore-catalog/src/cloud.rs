@@ -107,9 +107,9 @@ pub fn cloud_store(base: &str, options: &Options) -> Result<Arc<dyn ObjectStore>
 /// The clients panic at addresses without a scheme.
 fn check_endpoint(base: &str, endpoint: Option<String>) -> Result<()> {
     let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) else { return Ok(()) };
-    let is_url = ["http", "https"].iter().any(|scheme| {
-        Url::parse(&endpoint).is_ok_and(|url| url.scheme() == *scheme && url.has_host())
-    });
+    let is_url = ["http", "https"]
+        .iter()
+        .any(|scheme| Url::parse(&endpoint).is_ok_and(|url| url.scheme() == *scheme && url.has_host()));
     if is_url {
         return Ok(());
     }
@@ -192,7 +192,9 @@ pub(crate) fn azure_account(options: &Options) -> Option<String> {
 
 /// Checks the flags among the options.
 pub(crate) fn check_flags(options: &Options) -> Result<()> {
-    ["anonymous", "allow_http", "force_path_style", "virtual_hosted_style_request"].iter().try_for_each(|key| flag(options, key).map(drop))
+    ["anonymous", "allow_http", "force_path_style", "virtual_hosted_style_request"]
+        .iter()
+        .try_for_each(|key| flag(options, key).map(drop))
 }
 
 #[cfg(test)]

@@ -25,13 +25,13 @@ use icecore_grid::{Error, ErrorKind, Result};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::error::root_io;
-use crate::lock;
+use crate::lock_file::{confirm, lacks_links};
 use crate::process::PerProcess;
 
 type StoreResult<T> = object_store::Result<T>;
@@ -101,7 +101,9 @@ impl Unsynced {
         each(&all, |(path, is_folder)| if *is_folder { sync_folder(path) } else { sync_file(path) })?;
         lock(&self.known).extend(folders.into_iter().filter(|folder| folder != root));
         let mut left = lock(&self.files);
-        files.iter().for_each(|file| drop(left.remove(file)));
+        for file in &files {
+            left.remove(file);
+        }
         Ok(())
     }
 
@@ -113,7 +115,8 @@ impl Unsynced {
             if !folders.insert(folder.to_owned()) || known.contains(folder) || folder == root {
                 continue;
             }
-            folders.extend(folder.ancestors().skip(1).take_while(|above| above.starts_with(root)).map(FilePath::to_owned));
+            folders
+                .extend(folder.ancestors().skip(1).take_while(|above| above.starts_with(root)).map(FilePath::to_owned));
         }
         folders
     }
@@ -155,8 +158,10 @@ fn sync_file(path: &FilePath) -> io::Result<()> {
 pub(crate) fn sync_folder(path: &FilePath) -> io::Result<()> {
     match File::open(path).and_then(|folder| folder.sync_all()) {
         Err(e)
-            if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
-                || e.raw_os_error() == Some(BADF) =>
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) || e.raw_os_error() == Some(BADF) =>
         {
             Ok(())
         }
@@ -244,13 +249,20 @@ impl Pointer {
         }
     }
 
-    fn finish(&self, mut file: File, staged: &FilePath, payload: &PutPayload, is_new: bool, is_durable: bool) -> io::Result<()> {
+    fn finish(
+        &self,
+        mut file: File,
+        staged: &FilePath,
+        payload: &PutPayload,
+        is_new: bool,
+        is_durable: bool,
+    ) -> io::Result<()> {
         payload.iter().try_for_each(|part| file.write_all(part))?;
         if is_durable {
             file.sync_all()?;
         }
         drop(file);
-        lock::confirm(&self.root)?;
+        confirm(&self.root)?;
         if !is_new {
             return std::fs::rename(staged, &self.target);
         }
@@ -261,17 +273,10 @@ impl Pointer {
     }
 }
 
-/// Whether a file system has no hard links (FAT, FUSE mounts of buckets).
-pub(crate) fn lacks_links(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
-}
-
 async fn blocking(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> StoreResult<()> {
     let done = tokio::task::spawn_blocking(work).await.unwrap_or_else(|e| Err(io::Error::other(e)));
     done.map_err(|e| match e.kind() {
-        io::ErrorKind::AlreadyExists => {
-            object_store::Error::AlreadyExists { path: String::new(), source: Box::new(e) }
-        }
+        io::ErrorKind::AlreadyExists => object_store::Error::AlreadyExists { path: String::new(), source: Box::new(e) },
         _ => object_store::Error::Generic { store: "LocalFileSystem", source: Box::new(e) },
     })
 }
@@ -315,10 +320,7 @@ impl ObjectStore for DurableStore {
         self.files.get_ranges(location, ranges).await
     }
 
-    fn delete_stream(
-        &self,
-        locations: BoxStream<'static, StoreResult<Path>>,
-    ) -> BoxStream<'static, StoreResult<Path>> {
+    fn delete_stream(&self, locations: BoxStream<'static, StoreResult<Path>>) -> BoxStream<'static, StoreResult<Path>> {
         self.files.delete_stream(locations)
     }
 
@@ -404,11 +406,8 @@ impl ObjectStoreBackend for Local {
     }
 
     fn default_settings(&self) -> Settings {
-        let once = RetriesSettings {
-            max_tries: NonZeroU16::new(1),
-            initial_backoff_ms: Some(0),
-            max_backoff_ms: Some(0),
-        };
+        let once =
+            RetriesSettings { max_tries: NonZeroU16::new(1), initial_backoff_ms: Some(0), max_backoff_ms: Some(0) };
         Settings {
             unsafe_use_conditional_update: Some(false),
             unsafe_use_metadata: Some(false),

@@ -66,11 +66,8 @@ pub(crate) fn retries(options: &BTreeMap<String, String>) -> Result<RetryConfig>
         })?,
     };
     // Each pause is random, up to three times the last one: they grow, and clients do not retry together.
-    let backoff = BackoffConfig {
-        init_backoff: Duration::from_millis(50),
-        max_backoff: Duration::from_secs(5),
-        base: 3.0,
-    };
+    let backoff =
+        BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(5), base: 3.0 };
     // The time limits the retries, not their number.
     Ok(RetryConfig { backoff, max_retries: 1000, retry_timeout: Duration::from_secs(seconds) })
 }

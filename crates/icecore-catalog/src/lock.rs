@@ -16,12 +16,10 @@ use std::time::{Duration, Instant, SystemTime};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
-pub(crate) use crate::lock_file::confirm;
 use crate::lock_file::{Claim, Watch, file_system, is_unsupported};
+pub(crate) use crate::lock_file::{FILE, confirm};
 use crate::process::PerProcess;
 
-/// The lock file in the repository's directory; Icechunk ignores it.
-pub(crate) const FILE: &str = ".icecore.lock";
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// How changes to a repository are serialised.
@@ -74,7 +72,6 @@ pub(crate) fn is_lock(name: &OsStr) -> bool {
 pub(crate) enum Held {
     File(File),
     /// On a file system without locks, or where another machine has none.
-    #[expect(dead_code, reason = "released on drop")]
     Claim(Claim, File),
     Process(Arc<AtomicBool>),
     None,
@@ -84,11 +81,12 @@ impl Held {
     /// The identity of the lock file that is held.
     fn identity(&self, path: &Path) -> Result<Identity> {
         match self {
-            Self::File(file) | Self::Claim(_, file) => {
-                file.metadata().map(|metadata| Identity::of(&metadata)).map_err(|e| cannot(path, &e))
-            }
-            _ => Err(gone(path)),
+            Self::File(file) => file.metadata(),
+            Self::Claim(claim, file) => claim.confirm().and_then(|()| file.metadata()),
+            _ => return Err(gone(path)),
         }
+        .map(|metadata| Identity::of(&metadata))
+        .map_err(|e| cannot(path, &e))
     }
 }
 
@@ -99,7 +97,8 @@ impl Drop for Held {
             // for as long as it lives.
             Self::File(file) => drop(file.unlock()),
             Self::Process(held) => held.store(false, Ordering::Release),
-            Self::Claim(..) | Self::None => {}
+            Self::Claim(_, file) => drop(file.unlock()),
+            Self::None => {}
         }
     }
 }

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand::RngExt;
 
-use crate::durable::lacks_links;
 use crate::process::{PerProcess, own_numbers};
 
+/// The lock file in the repository's directory; Icechunk ignores it.
+pub(crate) const FILE: &str = ".icecore.lock";
 /// Suffixes of the lock file's name.
 const HOLDER: &str = ".holder";
 const REMOVING: &str = ".removing";
@@ -28,6 +29,11 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     // ENOSYS, ENOLCK, EOPNOTSUPP (and ENOTSUP where it differs) of Linux, then of macOS and the BSDs
     let numbers: [i32; 3] = if cfg!(target_os = "linux") { [38, 37, 95] } else { [78, 77, 102] };
     error.kind() == ErrorKind::Unsupported || error.raw_os_error().is_some_and(|number| numbers.contains(&number))
+}
+
+/// Whether a file system has no hard links (FAT, FUSE mounts of buckets).
+pub(crate) fn lacks_links(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::PermissionDenied)
 }
 
 /// Another writer took over the lock of this process, which was stopped for longer than [`STALE`].
@@ -55,7 +61,7 @@ fn held() -> MutexGuard<'static, HashMap<PathBuf, String>> {
 /// Checks that a claim of this process on the directory is still its own; without a claim there is nothing to check.
 pub(crate) fn confirm(folder: &Path) -> io::Result<()> {
     let Some(own) = held().get(folder).cloned() else { return Ok(()) };
-    let file = folder.join(format!("{}{HOLDER}", crate::lock::FILE));
+    let file = folder.join(format!("{FILE}{HOLDER}"));
     match std::fs::read_to_string(file) {
         Ok(found) if found.starts_with(&own) => Ok(()),
         _ => Err(io::Error::other(LostLock)),
@@ -66,7 +72,6 @@ pub(crate) fn confirm(folder: &Path) -> io::Result<()> {
 pub(crate) struct Claim {
     folder: PathBuf,
     path: PathBuf,
-    own: String,
     process: u32,
     is_done: Arc<(Mutex<bool>, Condvar)>,
     renewal: Option<JoinHandle<()>>,
@@ -76,7 +81,7 @@ impl Claim {
     fn new(folder: PathBuf, path: PathBuf, own: String, mut file: File) -> io::Result<Self> {
         held().insert(folder.clone(), own.clone());
         let is_done: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-        let (done, text) = (Arc::clone(&is_done), own.clone());
+        let (done, text) = (Arc::clone(&is_done), own);
         let renew = move || {
             for count in 1.. {
                 let (guard, _) = done
@@ -95,7 +100,14 @@ impl Claim {
             }
         };
         let renewal = std::thread::Builder::new().name("icecore-lock".to_owned()).spawn(renew)?;
-        Ok(Self { folder, path, own, process: std::process::id(), is_done, renewal: Some(renewal) })
+        Ok(Self { folder, path, process: std::process::id(), is_done, renewal: Some(renewal) })
+    }
+}
+
+impl Claim {
+    /// See [`confirm`].
+    pub fn confirm(&self) -> io::Result<()> {
+        confirm(&self.folder)
     }
 }
 
@@ -269,7 +281,7 @@ fn started(process: u32) -> Option<String> {
 fn is_dead(found: &str) -> bool {
     let field = |name: &str| found.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     let here = system();
-    if here.is_empty() || field("system") != Some(&here) {
+    if here.is_empty() || field("system") != Some(here.as_str()) {
         return false;
     }
     let Some(process) = field("process").and_then(|text| text.parse::<u32>().ok()) else { return false };
@@ -306,7 +318,7 @@ fn note_once(path: &Path) {
             "icecore: note: {} ({}) has no file locks: writers exclude each other with the file {}{HOLDER}",
             folder.display(),
             file_system(folder),
-            crate::lock::FILE
+            FILE
         );
     });
 }
@@ -332,7 +344,7 @@ mod tests {
 
     fn in_folder() -> (tempfile::TempDir, PathBuf) {
         let home = tempfile::tempdir().unwrap();
-        let path = home.path().join(crate::lock::FILE);
+        let path = home.path().join(FILE);
         (home, path)
     }
 

@@ -34,10 +34,11 @@ impl Error {
 }
 
 fn without_secrets(text: String) -> String {
-    match redact(&text) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(redacted) => redacted,
-    }
+    let redacted = match redact(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(redacted) => Some(redacted),
+    };
+    redacted.unwrap_or(text)
 }
 
 impl fmt::Display for Error {

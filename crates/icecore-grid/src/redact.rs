@@ -39,11 +39,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     if !text.contains("://") && !text.contains(['?', '&']) {
         return Cow::Borrowed(text);
     }
-    let cuts: Vec<(usize, usize)> = logins(text).chain(values(text)).collect();
+    let mut cuts: Vec<(usize, usize)> = logins(text).chain(values(text)).collect();
     if cuts.is_empty() {
         return Cow::Borrowed(text);
     }
-    let mut cuts = cuts;
     cuts.sort_unstable();
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for (from, to) in cuts {
@@ -90,7 +89,10 @@ mod tests {
         for (text, shown) in [
             ("no address: a?b", "no address: a?b"),
             ("https://h/f.h5?x=1&y=2 failed", "https://h/f.h5?x=1&y=2 failed"),
-            ("https://h/f.h5?X-Amz-Expires=9&X-Amz-Signature=abc, why", "https://h/f.h5?X-Amz-Expires=9&X-Amz-Signature=***, why"),
+            (
+                "https://h/f.h5?X-Amz-Expires=9&X-Amz-Signature=abc, why",
+                "https://h/f.h5?X-Amz-Expires=9&X-Amz-Signature=***, why",
+            ),
             ("GET https://ann:p@ss@h:80/f (ann)", "GET https://***@h:80/f (ann)"),
             ("s3://b/user@host/f", "s3://b/user@host/f"),
             ("'https://h/f?sv=1&SIG=a%2Bb%3D'", "'https://h/f?sv=1&SIG=***'"),

@@ -19,8 +19,8 @@ from icecore.ingest.link_plan import LinkPlan
 from icecore.ingest.options import LinkOptions
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, link_sources
-from icecore.ingest.summarize import summarize
 from icecore.ingest.signed_addresses import remove_signatures
+from icecore.ingest.summarize import summarize
 from icecore.ingest.write_links import write_links
 from icecore.repository.repo import Repo
 from icecore.sources import keep_open

@@ -302,7 +302,9 @@ def _unknown(source: str) -> errors.Error:
     if (root := root_element(start)) is not None:
         return refusal(source, root)
     if is_remote(source) and (is_printable(start) or is_commented(start) or start.startswith(UTF16)):
-        message = f"{source} ({size} bytes) is text: tables of text, and their labels, are read from disk alone"
+        message = (
+            f"{source} ({size} bytes) is text: tables of text, and their labels, are read from disk alone"
+        )
         raise errors.make("unsupported", message, "download it, with its label, then pack the copy")
     found = f"starts with {start[:8]!r}" if size else "is empty"
     hint = f"known: {known_formats()}"

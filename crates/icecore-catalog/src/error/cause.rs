@@ -72,7 +72,12 @@ const REFUSALS: [(&[&str], ErrorKind, &str, &str); 6] = [
         "the store does not accept this bucket name",
         "check the bucket's name: lower-case letters, digits and hyphens",
     ),
-    (&["RequestTimeTooSkewed"], ErrorKind::Permission, "the store refuses the time", "this machine's clock is wrong: correct it"),
+    (
+        &["RequestTimeTooSkewed"],
+        ErrorKind::Permission,
+        "the store refuses the time",
+        "this machine's clock is wrong: correct it",
+    ),
     (
         &["ExpiredToken", "TokenRefreshRequired", "InvalidToken"],
         ErrorKind::Permission,
@@ -90,14 +95,14 @@ const REFUSALS: [(&[&str], ErrorKind, &str, &str); 6] = [
 /// The reason in the text of an object store's error; `None` for other errors.
 #[must_use]
 pub fn refusal(message: &str) -> Option<Refusal> {
-    let (.., kind, what, hint) =
-        REFUSALS.iter().find(|(codes, ..)| codes.iter().any(|code| message.contains(code)))?;
+    let found = REFUSALS.iter().find(|(codes, ..)| codes.iter().any(|code| message.contains(*code)))?;
+    let (_, kind, what, hint) = *found;
     let region = message.split_once("<Region>").and_then(|(_, rest)| Some(rest.split_once("</Region>")?.0));
     let hint = match hint.strip_suffix('=') {
         Some(option) => format!("{option}={}", region.unwrap_or("REGION")),
-        None => (*hint).to_owned(),
+        None => hint.to_owned(),
     };
-    Some(Refusal { kind: *kind, what, hint })
+    Some(Refusal { kind, what, hint })
 }
 
 /// Whether an object store refused the credentials of a request.
@@ -114,7 +119,7 @@ pub fn is_gone(message: &str) -> bool {
 }
 
 /// The message of an object store or of the operating system; None if the error has neither as its cause.
-pub(super) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
+pub(crate) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     if lacks_keys(&causes(error)) {
         return Some(
             Error::new(ErrorKind::Permission, "no credentials found, neither in the options nor in the environment")

@@ -98,7 +98,12 @@ impl Stores {
                 }
                 Ok(Source::Local(file))
             }
-            None => Ok(Source::Remote(Arc::new(self.object(url, &options_for_link(&repo.storage_options(), repo.url(), url), identity, true)?))),
+            None => Ok(Source::Remote(Arc::new(self.object(
+                url,
+                &options_for_link(&repo.storage_options(), repo.url(), url),
+                identity,
+                true,
+            )?))),
         }
     }
 

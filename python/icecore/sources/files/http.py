@@ -54,7 +54,8 @@ class HttpBytes:
             raise errors.make(
                 "invalid",
                 f"{redact(url)}: an address with a name and a password",
-                f"give them as a header: --storage '{place}.header.authorization=Basic …' (base64 of NAME:PASSWORD)",
+                f"give them as a header: --storage '{place}.header.authorization=Basic …' "
+                "(base64 of NAME:PASSWORD)",
             )
         self.url = url
         self._headers = headers_of(url)

@@ -76,7 +76,9 @@ def headers_of(url: str) -> dict[str, str]:
     """Headers that were given for the web server of ``url``."""
     with _lock:
         given = _known(url) or {}
-    return {name.removeprefix("header."): value for name, value in given.items() if name.startswith("header.")}
+    return {
+        name.removeprefix("header."): value for name, value in given.items() if name.startswith("header.")
+    }
 
 
 def remembered() -> dict[str, dict[str, str]]:
