@@ -111,7 +111,7 @@ def serve(
 
 
 def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:
-    """Return the options of everything that is served, as ``open`` understands them, each bucket's for it alone.
+    """Return the options of everything that is served, as ``open`` understands them: each bucket has its own.
 
     The engine knows neither other spellings nor profiles.
     """
