@@ -30,7 +30,7 @@ def done(*names):
     with open(os.environ["DISK_LOG"], "a") as log: log.write("done\\t" + " ".join(names) + "\\t\\t0\\n")
 np.save(home + "/x.npy", np.arange(3000.0).reshape(30, 100))
 repo = icecore.create(place); done()
-icecore.pack(home + "/x.npy", repo, group="/packed", chunks=(10, 100), shards=(10, 100)); done("/packed/x")
+icecore.pack(home + "/x.npy", repo, group="/packed", chunk=(10, 100), shard=(10, 100)); done("/packed/x")
 icecore.link(home + "/x.npy", repo, group="/linked"); done("/linked/x")
 with repo.writer("small") as w: w.array("/small", "i4", (3,))[...] = 7
 done("/small")

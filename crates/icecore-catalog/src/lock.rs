@@ -17,7 +17,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
 use crate::lock_file::{Claim, Watch, file_system, is_unsupported};
-pub(crate) use crate::lock_file::{FILE, confirm};
+pub(crate) use crate::lock_file::FILE;
 use crate::process::PerProcess;
 
 const PAUSE: Duration = Duration::from_millis(2);
