@@ -38,7 +38,6 @@ ROOMS = (
     "products",
     "integrations",
     "demo",
-    "studies",
     "cli",
 )
 #: modules at the root that any room may import, or that import any room

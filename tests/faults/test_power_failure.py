@@ -48,11 +48,11 @@ done("/packed/x=1")
 from datetime import timedelta; repo.gc(timedelta(0))
 done()
 from icecore.writing.fork import Fork, taken
+with repo.writer("to fork") as w: w.array("/forked", "f8", (20, 100), chunks=(10, 100), codec="none")
 with repo.writer("forked") as w:
-    w.array("/forked", "f8", (20, 100), chunks=(10, 100), codec="none")
     fork = Fork.of(w).writer(); fork["/forked"][0:10] = np.ones((10, 100))
     for path, chunks in taken(fork).items(): chunks.merge(w, path)
-done("/forked")
+done("/forked:filled")
 with repo.writer("a Zarr store") as w:
     import zarr
     made = zarr.create_array(w.store(), name="zarr", shape=(20, 100), chunks=(10, 100), dtype="f8")
@@ -153,6 +153,8 @@ def _check(place: Path, promised: list[str]) -> None:
         elif name.endswith(":20"):
             assert repo[name[:-3]].shape[0] == 20
             assert (repo[name[:-3]][...] == 1).all()
+        elif name.endswith(":filled"):
+            assert (repo[name[:-7]][:10] == 1).all()
         elif name.endswith("=1"):
             assert (repo[name[:-2]][...] == 1).all()
         else:

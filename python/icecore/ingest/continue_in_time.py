@@ -12,10 +12,11 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY, NS, TimeAxis
+from icecore.repository.time_axis import KEY, TimeAxis, seconds_text
 from icecore.sources.gwf.entry import fill_of
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
 from icecore.sources.mapping.join_in_time import by_detector, join
+from icecore.sources.mapping.series_facts import differences
 
 if TYPE_CHECKING:
     from icecore.ingest.resolve_sources import Source
@@ -51,9 +52,15 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
     if (old.step, node.document["data_type"]) != (new.step, entry.data_type):
         found = f"{node.dtype_label} at {old.rate:g} Hz, {entry.dtype} at {new.rate:g} Hz in {source}"
         raise errors.make("mismatch", f"{node.path} has {found}", "link it into another group")
+    changed = differences(node.attrs, entry.attrs)
+    if changed:
+        message = f"{node.path}: in {source} {'; '.join(changed)}"
+        raise errors.make("mismatch", message, "link it into another group")
     gap = old.index(new.t0) - node.shape[0]
     if gap < 0 or abs(old.time(gap + node.shape[0]) - new.t0) > 1:
-        ends = f"ends at GPS {old.time(node.shape[0]) / NS:.9f}, {source} begins at {new.t0 / NS:.9f}"
+        ends = (
+            f"ends at GPS {seconds_text(old.time(node.shape[0]))}, {source} begins at {seconds_text(new.t0)}"
+        )
         raise errors.make(
             "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
         )

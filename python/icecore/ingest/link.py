@@ -46,6 +46,7 @@ def link(
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     coord_tolerance: float | None = None,
+    deep: bool = False,
     message: str | None = None,
     storage: Mapping[str, Any] | None = None,
     progress: bool | ProgressCall | None = None,
@@ -83,6 +84,8 @@ def link(
         exclude: shell patterns of arrays to skip.
         coord_tolerance: largest accepted difference, in their units, of coordinates without the dimension
             ``concat``; the first file's values are used. By default they must be equal.
+        deep: also read what is linked, and verify the checksums that the files state for it (vectors of frame
+            files); ``pack`` always does.
         message: the commit message.
         storage: credentials of the repository's object store.
         progress: true for a bar in a terminal or notebook; or a function that is called with (path,

@@ -104,11 +104,13 @@ def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Source
     indexed = found.indexed
     if options.below is not None:
         indexed = [replace(s, group=address.join(options.below, s.group)) for s in indexed]
-    if options.header is not None:
+    if options.header is not None or options.units is not None:
         from icecore.sources.tables import headed
 
         for arrays in (source.arrays for source in indexed):
-            arrays.tables = {path: headed(table, options.header) for path, table in arrays.tables.items()}
+            arrays.tables = {
+                path: headed(table, options.header, options.units) for path, table in arrays.tables.items()
+            }
     return _selected(replace(found, indexed=indexed), options)
 
 

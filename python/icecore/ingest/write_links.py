@@ -31,6 +31,8 @@ def write_links(
             writer.delete(each.step.path)
         writer._parents(each.step.path)
         with failures.guard(each.step):
+            if plan.options.deep and each.how != "copied":
+                each.step.entry.check()
             if each.how == "copied":
                 _copy(writer, each, count)
             elif each.step.old is not None:

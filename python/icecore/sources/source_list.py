@@ -99,6 +99,10 @@ def listed(source: str) -> list[str] | None:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"can't read the list {path}: {reason}"
         raise errors.make("source-missing", message, "@ names a file with one source per line") from error
+    if path.lower().endswith(LISTS):
+        from icecore.sources.gwf.lists import listed_frames
+
+        return listed_frames(path)
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:
         raise errors.make("source-missing", f"the list {path} names no source", "one source per line")

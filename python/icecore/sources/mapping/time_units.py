@@ -36,7 +36,7 @@ _SECONDS = {
 _EXACT = 1 << 53
 _GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
 _MIXED = ("standard", "gregorian", "none", "")
-_SINCE = re.compile(r"^\s*(\w+)\s+since\s+(.+?)\s*$", re.IGNORECASE)
+_SINCE = re.compile(r"(\w+)\s+since\s+(\S.*)", re.IGNORECASE)
 _DATE = re.compile(
     r"^(\d{1,4})-(\d{1,2})-(\d{1,2})"  # date
     r"(?:[T ]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d+)?)?)?"  # time
@@ -128,7 +128,7 @@ def _no_counterpart(value: Any, name: str) -> errors.Error:
 
 def is_time(units: Any) -> bool:
     """Whether units are a time since a reference date."""
-    return isinstance(units, str) and _SINCE.match(units) is not None
+    return isinstance(units, str) and _SINCE.fullmatch(units.strip()) is not None
 
 
 def conversion(old: str, new: str, calendar: str = "standard") -> Conversion | None:
@@ -143,7 +143,7 @@ def conversion(old: str, new: str, calendar: str = "standard") -> Conversion | N
 
 
 def _parse(units: str) -> tuple[Fraction, re.Match[str]] | None:
-    found = _SINCE.match(units)
+    found = _SINCE.fullmatch(units.strip())
     if found is None:
         return None
     name = found.group(1).lower()

@@ -18,13 +18,21 @@ _TREES = ("TTree", "TNtuple", "TNtupleD")
 _NTUPLES = ("ROOT::RNTuple", "ROOT::Experimental::RNTuple")
 
 
-def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool = True) -> ArrayMap:
+def open(
+    source: str,
+    tree: str = "",
+    allow_missing: bool = False,
+    copies: bool = True,
+    wanted: Callable[[str], bool] | None = None,
+) -> ArrayMap:
     """Index the trees and ntuples of a ROOT file, or only ``tree``, whose branches are then at the root.
 
     Args:
         source: a file; with ``tree`` also a pattern, whose files are joined in the order of their names.
         tree: path of a tree or ntuple in the file.
         copies: whether uproot, if it is installed, reads branches that the engine does not decode.
+        wanted: whether the caller takes the array at a path; branches that must be decoded to know their
+            shapes are not read for other arrays.
         allow_missing: leave out files without the tree, and branches that some files don't have.
 
     Raises:
@@ -35,7 +43,7 @@ def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool 
         raise errors.make("unsupported", f"{source}: ROOT files are read from disk only", "download it")
     found = files(source) if tree else [source]
     if len(found) == 1:
-        return _open(found[0], tree, copies)
+        return _open(found[0], tree, copies, wanted)
     opened, missing, kinds = [], [], set()
     for path in found:
         before = identity(path)
@@ -51,15 +59,15 @@ def open(source: str, tree: str = "", allow_missing: bool = False, copies: bool 
     if not opened:
         raise errors.make("not-found", f"no file of {source} has a tree {tree}", "check the tree's name")
     if kinds.isdisjoint(_NTUPLES):
-        result = open_chain(opened, tree, copies, allow_missing)
+        result = open_chain(opened, tree, copies, allow_missing, wanted)
     else:
-        result = join([_open(each.path, tree, copies) for each in opened], allow_missing)
+        result = join([_open(each.path, tree, copies, wanted) for each in opened], allow_missing)
     result.source = source
     result.dropped += missing
     return result
 
 
-def _open(source: str, tree: str, copies: bool) -> ArrayMap:
+def _open(source: str, tree: str, copies: bool, wanted: Callable[[str], bool] | None) -> ArrayMap:
     before = identity(source)
     file = root_file(source, before)
     result = ArrayMap(source)
@@ -68,7 +76,7 @@ def _open(source: str, tree: str, copies: bool) -> ArrayMap:
         if kind in _NTUPLES:
             from icecore.sources.root.ntuple import add_ntuple as add
         try:
-            add(file, source, before, path, "" if tree else f"/{path}", result, copies)
+            add(file, source, before, path, "" if tree else f"/{path}", result, copies, wanted=wanted)
         except errors.Error as error:
             if tree:
                 raise errors.make(error.kind, f"{source}: {error.message}", error.hint) from error

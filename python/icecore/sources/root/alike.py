@@ -17,6 +17,7 @@ from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.root.chain import join
 from icecore.sources.root.chain_reader import ChainReader, Files
 from icecore.sources.root.lists import edges
+from icecore.sources.root.parts import Wanted
 from icecore.sources.root.tree import Tree, add_branches, add_tree
 
 _KINDS = ("flat", "jagged", "record", "string", "group")
@@ -49,7 +50,9 @@ class _Part:
     apart: set[int]
 
 
-def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bool) -> ArrayMap:
+def open_chain(
+    opened: list[Opened], name: str, copies: bool, allow_missing: bool, wanted: Wanted | None = None
+) -> ArrayMap:
     """Return the arrays of the tree ``name`` of all files, one behind the other.
 
     Raises:
@@ -58,13 +61,13 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
     """
     about, parts = _parts(opened, name)
     if about is None:
-        return join([_apart(each, name, None, copies) for each in opened], allow_missing)
+        return join([_apart(each, name, None, copies, wanted) for each in opened], allow_missing)
     apart = _closed(about["branches"], set().union(*(part.apart for part in parts)))
     result = ArrayMap(opened[0].path)
     chain = _chain(opened, name, about, parts, apart, result)
     add_branches(chain, about["title"], set(range(len(about["branches"]))) - apart, copies)
     if apart:
-        rest = join([_apart(each, name, apart, copies) for each in opened], allow_missing)
+        rest = join([_apart(each, name, apart, copies, wanted) for each in opened], allow_missing)
         result.arrays |= rest.arrays
         for path, attrs in rest.groups.items():
             result.groups[path] = {**attrs, **result.groups.get(path, {})}
@@ -75,10 +78,12 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
     return result
 
 
-def _apart(each: Opened, name: str, numbers: set[int] | None, copies: bool) -> ArrayMap:
+def _apart(
+    each: Opened, name: str, numbers: set[int] | None, copies: bool, wanted: Wanted | None
+) -> ArrayMap:
     result = ArrayMap(each.path)
     with _named(each.path):
-        add_tree(each.file, each.path, each.identity, name, "", result, copies, numbers)
+        add_tree(each.file, each.path, each.identity, name, "", result, copies, numbers, wanted)
     unchanged(each.path, each.identity)
     return result
 
@@ -133,7 +138,7 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
     for number, (branch, like) in enumerate(zip(branches, alike, strict=True)):
         own = branch["entries"] != entries or "damage" in branch or "file" in branch
         kind = branch["kind"]
-        if own or kind not in _KINDS or (kind == "jagged" and branch["embedded"]) or _alike(branch) != like:
+        if own or kind not in _KINDS or "parts" in branch or (kind == "jagged" and branch["embedded"]) or _alike(branch) != like:
             apart.add(number)
     first, stop, offsets, lengths = (
         found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths")
