@@ -16,8 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
-use crate::lock_file::{Claim, Watch, file_system, is_unsupported};
 pub(crate) use crate::lock_file::FILE;
+use crate::lock_file::{Claim, Watch, file_system, is_unsupported};
 use crate::process::PerProcess;
 
 const PAUSE: Duration = Duration::from_millis(2);
