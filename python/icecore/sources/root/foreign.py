@@ -110,7 +110,9 @@ class _Process:
     """Process that runs uproot: pickled branches on stdin, results on stdout."""
 
     def __init__(self) -> None:
-        start = f"import sys; sys.path[:] = {sys.path!r}; from icecore.sources.root.foreign import serve; serve()"
+        start = (
+            f"import sys; sys.path[:] = {sys.path!r}; from icecore.sources.root.foreign import serve; serve()"
+        )
         command = [sys.executable, "-c", start]
         pipe = subprocess.PIPE
         self.owner = os.getpid()

@@ -53,7 +53,9 @@ class Branch:
 
             return read(self)
         file = root_file(self.path, self.identity)
-        return _arrays(_about(self.path, self.identity, self.tree)[self.number], file.parts(self.tree, self.number))
+        return _arrays(
+            _about(self.path, self.identity, self.tree)[self.number], file.parts(self.tree, self.number)
+        )
 
 
 @lru_cache(maxsize=2)
@@ -79,7 +81,9 @@ def _arrays(about: list[Any], found: list[tuple[np.ndarray, np.ndarray]]) -> Arr
 def groups_of(about: Iterable[Any]) -> Groups:
     """Return the groups of a branch's arrays: path below the branch → attributes."""
     kinds: Groups = {
-        "lists": attribute("offsets", "offsets", "content"), "record": {}, "tuple": {"tuple": True}
+        "lists": attribute("offsets", "offsets", "content"),
+        "record": {},
+        "tuple": {"tuple": True},
     }
     return {path: dict(kinds[kind]) for path, kind, _ in about if kind in kinds}
 
