@@ -37,11 +37,12 @@ def view(
     The service listens on this machine alone. Its URL is printed to stdout.
     """
     from icecore import _icecore
-    from icecore.cli.serve import delegate
+    from icecore.cli.serve import delegate, storage_of
 
     place, version = address.split_ref(repo)
     name = _name(place)
     options = _from_parent() if child else {"storage": settings(storage), "allow_links": allow_links}
+    options["storage"] = storage_of([place], options["storage"] or {})
 
     def ready(host: str, bound: int) -> None:
         url = f"http://{host}:{bound}/view/?{query(name, version, path)}"

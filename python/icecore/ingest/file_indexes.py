@@ -46,7 +46,8 @@ class Indexes:
         self._directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._directory, prefix=".") as scratch:
             made = Path(scratch) / target.name
-            link(file, made, "/", keep_going=True)
+            # A cache: what a power failure takes is made again.
+            link(file, made, "/", keep_going=True, storage={"sync": False})
             try:
                 made.rename(target)
             except OSError:
