@@ -6,6 +6,8 @@ use hyper::ext::ReasonPhrase;
 use icecore::grid::{Error, ErrorKind};
 use serde_json::json;
 
+use crate::private;
+
 /// Maximum length of a reason phrase; some clients show nothing else of an error.
 const LONGEST_REASON: usize = 160;
 
@@ -40,6 +42,12 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(ErrorKind::Memory, message).hint(hint))
     }
 
+    /// Work that took longer than the limit. Clients must not repeat it, so it is not a 503.
+    pub fn late(limit: std::time::Duration) -> Self {
+        let error = Error::new(ErrorKind::Interrupted, format!("the request took longer than {} s", limit.as_secs()));
+        Self::new(StatusCode::REQUEST_TIMEOUT, error.hint("ask for less at a time"))
+    }
+
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, Error::new(ErrorKind::Memory, message).hint("try again in a second"))
     }
@@ -64,8 +72,15 @@ fn status(kind: ErrorKind) -> StatusCode {
         ErrorKind::Codec | ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Unsupported => {
             StatusCode::UNPROCESSABLE_ENTITY
         }
-        ErrorKind::Io | ErrorKind::Network | ErrorKind::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Interrupted => StatusCode::REQUEST_TIMEOUT,
+        ErrorKind::Io | ErrorKind::Network => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
     }
 }
 
@@ -78,6 +93,7 @@ impl From<Error> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let Self { status, error } = self;
+        let error = public(error);
         let body = json!({
             "status": status.as_u16(),
             "kind": error.kind.code(),
@@ -95,6 +111,16 @@ impl IntoResponse for Failure {
         }
         answer
     }
+}
+
+/// The error as clients get it: without paths of this machine. Internal errors are logged only.
+fn public(error: Error) -> Error {
+    if error.kind == ErrorKind::Internal {
+        eprintln!("icecore: error: {}", error.message);
+        return Error::new(ErrorKind::Internal, "the request failed").hint("its reason is in the service's log");
+    }
+    let (message, hint) = (private::hidden(&error.message), private::hidden(&error.hint));
+    Error::new(error.kind, message).hint(hint)
 }
 
 /// Responses of the framework, which have no kind and no hint, as those of the service.

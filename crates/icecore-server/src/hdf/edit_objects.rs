@@ -141,13 +141,14 @@ fn initial(state: &mut State, id: &str, value: Option<&Value>) -> Answer<()> {
         .filter_map(Value::as_u64)
         .collect();
     let made = match value {
-        Some(_) => None,
-        None => initializer::initial(&object.metadata, &parsed.h5, &dims)?,
+        Some(value) => {
+            let mut bytes = Vec::new();
+            Some((incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?, bytes))
+        }
+        None => initializer::initial(&object.metadata, &parsed.h5, parsed.big, &dims)?,
     };
-    let Some(value) = value.or(made.as_ref()) else { return Ok(()) };
-    let mut bytes = Vec::new();
-    let count = incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?;
-    if count != dims.iter().product::<u64>() {
+    let Some((count, bytes)) = made else { return Ok(()) };
+    if Some(count) != dims.iter().try_fold(1_u64, |all, n| all.checked_mul(*n)) {
         return Err(Failure::invalid(
             format!("the value has {count} elements, the shape is {dims:?}"),
             "send all elements",

@@ -35,7 +35,7 @@ mod point_values;
 mod points;
 mod query;
 mod reply;
-mod select;
+pub(crate) mod select;
 mod text;
 mod translate;
 mod types;
@@ -49,7 +49,6 @@ use axum::routing::get;
 use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
-#[cfg(feature = "fuzzing")]
 pub(crate) use reply::json_body as plain_json;
 pub(crate) use reply::plain;
 

@@ -70,9 +70,7 @@ fn link(domain: &Domain, group: &str, title: &str, path: &str) -> Answer<Value> 
     if ids::collection(group) != Some(Collection::Groups) {
         return Err(none());
     }
-    let include = Include { attributes: false, links: true, path: false };
-    let object = Found::new(domain, Collection::Groups, group)?.json(domain, include)?;
-    object.get("links").and_then(|links| links.get(title)).cloned().ok_or_else(none)
+    Found::new(domain, Collection::Groups, group)?.link(domain, title).ok_or_else(none)
 }
 
 pub(super) async fn post(State(app): State<App>, params: Params, body: Bytes) -> Answer {

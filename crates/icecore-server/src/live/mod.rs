@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use icecore::cancel;
 use icecore::catalog::{Repo, Storage};
 use icecore::grid::{Error, ErrorKind};
 
@@ -68,7 +69,8 @@ impl Live {
                     Ok(done)
                 }
                 Err(failure) => {
-                    state.undo(before)?;
+                    // Also if the client has left.
+                    cancel::scoped(None, || state.undo(before))?;
                     Err(failure)
                 }
             }
@@ -79,7 +81,7 @@ impl Live {
     pub fn commit(&self, is_end: bool) -> Answer<()> {
         let mut slot = self.lock();
         let Some(state) = slot.as_mut() else { return Ok(()) };
-        match state.commit(is_end) {
+        match cancel::scoped(None, || state.commit(is_end)) {
             Ok(true) => {
                 if state.commits >= COMMITS && state.unlinked.is_empty() {
                     *slot = None;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::domains::ids::{self, Ids};
 use crate::domains::{Collection, Domain, Model, Object, domain};
 use crate::error::Answer;
-use crate::kept::Kept;
+use crate::kept::{Kept, Texts};
 use crate::unique::{now, random};
 
 /// Reads the objects of a domain.
@@ -144,6 +144,7 @@ impl State {
             model: OnceLock::from(Arc::new(self.model.clone())),
             objects: OnceLock::new(),
             datasets: Kept::default(),
+            texts: Texts::default(),
         });
         self.picture = Some(Arc::clone(&domain));
         Ok(domain)

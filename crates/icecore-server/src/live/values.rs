@@ -11,6 +11,10 @@ use icecore::write::Data;
 
 use super::state::State;
 use crate::hdf::incoming::Elements;
+use crate::hdf::select::check_size;
+
+/// Maximum bytes of stored elements that a change reads.
+const MOST: u64 = 256 << 20;
 
 /// Destination of elements, in the order in which they are sent.
 pub(crate) enum Places {
@@ -199,6 +203,11 @@ impl State {
     /// The elements at some positions.
     pub(crate) fn read(&mut self, path: &str, places: &Places) -> Result<Elements> {
         let view = self.view(path)?;
+        let count = match places {
+            Places::Picks(picks) => picks.len(),
+            Places::Points(points) => points.len() as u64,
+        };
+        check_size(count, view.meta().dtype.size(), MOST)?;
         let values = match places {
             Places::Picks(picks) => self.session.read(&view, picks)?,
             Places::Points(points) => {
@@ -206,7 +215,7 @@ impl State {
                 let columns: Vec<Vec<u64>> =
                     (0..rank).map(|axis| points.iter().skip(axis).step_by(rank).copied().collect()).collect();
                 let selection = icecore::grid::Selection::points(&view.meta().shape, &columns)?;
-                self.session.read_into(&view, &selection, Vec::new(), None)?.0
+                self.session.read_into(&view, &selection, Vec::new())?.0
             }
         };
         from_values(values)

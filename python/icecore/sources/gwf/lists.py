@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from icecore import errors
+from icecore.sources.files import access
 from icecore.sources.files.identity import local_path
 
 _LOCALHOST = "file://localhost"
@@ -16,6 +17,7 @@ def listed_frames(path: str) -> list[str]:
     Raises:
         Error: ``format`` for a line of another form.
     """
+    access.check(path)
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
     found = []
