@@ -35,8 +35,8 @@ def view(
 ) -> None:
     """Show a repository or a file in the browser until Ctrl-C.
 
-    The service listens on this machine alone. Its URL is printed to stdout; it contains a secret, so that other
-    users and web pages can't open it.
+    The service listens on this machine alone. Its URL is printed to stdout; it contains a secret, so that
+    other users and web pages can't open it.
     """
     from icecore import _icecore
     from icecore.cli.serve import delegate
@@ -77,7 +77,7 @@ def query(name: str, version: str | None, path: str) -> str:
 
 
 def _openable(place: str) -> list[str]:
-    """Return what may be opened: a repository; for a file its directory, which other files of it may be in."""
+    """Return what may be opened: a repository; for a file its directory, which may have parts of it."""
     if address.is_url(place):
         return [place]
     path = address.local(place)
