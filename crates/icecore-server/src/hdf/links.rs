@@ -12,7 +12,7 @@ use super::folders::matches;
 use super::found::Found;
 use super::reply;
 use crate::app::App;
-use crate::domains::{Collection, Domain, Include, ids};
+use crate::domains::{Collection, Domain, ids};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 use crate::percent::encoded;
