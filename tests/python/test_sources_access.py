@@ -18,6 +18,7 @@ from icecore.ingest.file_indexes import Indexes
 from icecore.sources.files import access
 
 SECRET = b"TOPSECRET-0123456789"
+REFUSALS = ("link-not-allowed", "unsupported", "format", "not-found", "permission", "source-missing")
 #: (directory of the served file, path or URL of the target, file to write) → nothing
 Maker = Callable[[Path, str], Path]
 
@@ -168,7 +169,7 @@ def _served(file: Path, cache: Path, *allowed: Path) -> dict[str, bytes]:
 
 
 def _refused(error: Error) -> dict[str, bytes]:
-    if error.kind not in ("link-not-allowed", "unsupported", "format", "not-found", "permission"):
+    if error.kind not in REFUSALS:
         raise error
     return {}
 

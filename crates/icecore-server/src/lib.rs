@@ -33,6 +33,7 @@ mod schemas;
 mod serve;
 mod stream;
 mod tls;
+mod turn;
 mod unique;
 mod users;
 mod zarr;

@@ -1,5 +1,6 @@
 //! Bodies of requests: received in memory before a request gets a slot, with limits on size, time and total memory.
 
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -7,6 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http_body::Frame;
 use icecore::grid::{Error, ErrorKind};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -21,6 +23,8 @@ const NAMED: usize = 4 << 20;
 /// Interval in which a client must send at least `LEAST` bytes.
 const INTERVAL: Duration = Duration::from_secs(15);
 const LEAST: usize = 64 << 10;
+/// Maximum bytes that are read of a refused body.
+const DISCARDED: usize = 256 << 20;
 /// Bodies up to this size are not counted, so that small requests are received even if others hold the memory.
 const UNCOUNTED: usize = 64 << 10;
 /// Unit of the memory for bodies.
@@ -39,10 +43,14 @@ pub(crate) async fn received(State(app): State<App>, request: Request, next: Nex
     let limit = limit(&app, &parts.method, route);
     let connection = parts.extensions.get::<std::sync::Arc<Connection>>().cloned();
     let receiving = connection.as_ref().map(Connection::receiving);
+    let mut body = body;
     let whole = match checked(&parts.headers, limit) {
-        Ok(()) => whole(&app, body, limit).await,
+        Ok(()) => whole(&app, &mut body, limit).await,
         Err(failure) => Err(failure),
     };
+    if whole.is_err() {
+        discard(&mut body).await;
+    }
     drop(receiving);
     match whole {
         // The permit lasts as long as the request's work.
@@ -81,15 +89,14 @@ fn too_large(limit: usize) -> Failure {
 }
 
 /// The body, and the memory that it is counted with.
-async fn whole(app: &App, mut body: Body, limit: usize) -> Answer<(Bytes, Option<OwnedSemaphorePermit>)> {
+async fn whole(app: &App, body: &mut Body, limit: usize) -> Answer<(Bytes, Option<OwnedSemaphorePermit>)> {
     let mut first = Bytes::new();
     let mut all: Vec<u8> = Vec::new();
     let mut permit: Option<OwnedSemaphorePermit> = None;
     let (mut begun, mut recent) = (Instant::now(), 0);
     loop {
         let left = INTERVAL.saturating_sub(begun.elapsed());
-        let next = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context));
-        let frame = match tokio::time::timeout(left, next).await {
+        let frame = match tokio::time::timeout(left, next(body)).await {
             Ok(Some(frame)) => frame,
             Ok(None) => break,
             Err(_) if recent >= LEAST => {
@@ -117,6 +124,24 @@ async fn whole(app: &App, mut body: Body, limit: usize) -> Answer<(Bytes, Option
         }
     }
     Ok((if all.is_empty() { first } else { Bytes::from(all) }, permit))
+}
+
+async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {
+    std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
+}
+
+/// Reads the rest of a refused body, within limits: most clients read the answer only after they have sent everything.
+async fn discard(body: &mut Body) {
+    let rest = async {
+        let mut left = DISCARDED;
+        while let Some(Ok(frame)) = next(body).await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _slow = tokio::time::timeout(INTERVAL, rest).await;
 }
 
 /// Counts `length` bytes in total for a body.

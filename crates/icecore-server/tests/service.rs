@@ -141,7 +141,7 @@ fn answers_in_flight_are_finished_when_the_service_ends() {
     let id = server.id("/large", "/a");
     let mut stream = TcpStream::connect(server.address).unwrap();
     let request = format!(
-        "GET /datasets/{id}/value?domain=/large HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: application/octet-stream\r\n\r\n"
+        "GET /datasets/{id}/value?domain=/large HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: application/octet-stream\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).unwrap();
     let mut first = [0; 1000];

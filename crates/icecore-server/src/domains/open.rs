@@ -17,7 +17,7 @@ use super::mounts::{Entry, Found, Mounts};
 use crate::config::Limits;
 use crate::delegate::{Delegate, Located};
 use crate::kept::{Kept, Texts};
-use crate::private;
+use crate::{private, turn};
 
 /// An open version of a repository.
 pub(crate) struct Domain {
@@ -150,7 +150,7 @@ impl Domains {
     fn opened(&self, name: &str) -> Result<(Arc<Domain>, Place)> {
         let address = Address::parse(name)?;
         let slot = self.slot(name);
-        let mut state = lock(&slot.domain);
+        let mut state = turn::lock(&slot.domain, name)?;
         if let Some(open) = state.as_mut() {
             if open.looked.elapsed() >= self.fresh {
                 self.refresh(open, &address)?;
