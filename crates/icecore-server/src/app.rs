@@ -86,16 +86,15 @@ impl Shared {
         let late = |_| Failure::busy(format!("no free reader within {} s", limit.as_secs()));
         let slot = tokio::time::timeout(limit, Arc::clone(slots).acquire_owned()).await.map_err(late)?;
         let slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
-        let flag = Arc::new(AtomicBool::new(false));
-        let abandoned = Abandoned(Arc::clone(&flag));
+        let flag = flag();
+        let abandoned = Abandoned(Some(Arc::clone(&flag)));
         let running = tokio::task::spawn_blocking(move || {
             let _slot = slot;
             // The client may have left while the work waited for a thread.
             cancel::scoped(Some(flag), || cancel::check().map_err(Failure::from).and_then(|()| work()))
         });
-        let ended = tokio::time::timeout(limit, running).await;
-        drop(abandoned);
-        let ended = ended.map_err(|_| Failure::late(limit))?;
+        let ended = tokio::time::timeout(limit, running).await.map_err(|_| Failure::late(limit))?;
+        abandoned.complete();
         ended.unwrap_or_else(|failed| {
             eprintln!("icecore: error: a request's work failed: {failed}");
             let error = Error::new(ErrorKind::Internal, "a request's work failed");
@@ -182,12 +181,35 @@ impl Shared {
     }
 }
 
-/// Cancels work when it is dropped.
-struct Abandoned(Arc<AtomicBool>);
+tokio::task_local! {
+    /// Cancels the work of the current request.
+    static FLAG: Arc<AtomicBool>;
+}
+
+/// The flag of the current request; a new one outside of requests.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    FLAG.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// Runs a part of a request in another task.
+pub(crate) async fn with_flag<T>(flag: Arc<AtomicBool>, work: impl Future<Output = T>) -> T {
+    FLAG.scope(flag, work).await
+}
+
+/// Cancels work when it is dropped before the work is complete.
+struct Abandoned(Option<Arc<AtomicBool>>);
+
+impl Abandoned {
+    fn complete(mut self) {
+        self.0 = None;
+    }
+}
 
 impl Drop for Abandoned {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        if let Some(flag) = &self.0 {
+            flag.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -198,7 +220,7 @@ pub(crate) async fn admitted(State(app): State<App>, request: Request, next: Nex
         let message = format!("{} requests are being answered already", app.config.limits.requests);
         return Failure::busy(message).into_response();
     };
-    next.run(request).await
+    with_flag(Arc::default(), next.run(request)).await
 }
 
 /// A request in flight; its end is counted even if its client leaves.

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::app::App;
+use crate::app::{App, flag, with_flag};
 use crate::error::{Answer, Failure};
 
 /// Blocks in sending order.
@@ -73,7 +73,8 @@ pub(crate) async fn body(app: &App, blocks: Blocks, length: Option<u64>) -> Answ
     let (first, second, blocks) = app.blocking(move || begun(blocks, length)).await?;
     let Some(second) = second else { return Ok(Body::from(first)) };
     let (sender, rest) = mpsc::channel(WAITING);
-    tokio::spawn(produce(app.clone(), second, blocks, sender));
+    // Work for later blocks ends, too, when the client leaves.
+    tokio::spawn(with_flag(flag(), produce(app.clone(), second, blocks, sender)));
     Ok(Body::new(Streamed { first: Some(first), rest, left: length }))
 }
 
@@ -114,12 +115,14 @@ async fn produce(app: App, second: Next, mut blocks: Blocks, sender: mpsc::Sende
         return;
     }
     loop {
-        let made = app
-            .blocking(move || {
-                let block = blocks.next();
-                Ok((block, blocks))
-            })
-            .await;
+        let next = app.blocking(move || {
+            let block = blocks.next();
+            Ok((block, blocks))
+        });
+        let made = tokio::select! {
+            made = next => made,
+            () = sender.closed() => return,
+        };
         let block = match made {
             Ok((None, _)) => return,
             Ok((Some(Ok(block)), rest)) => {

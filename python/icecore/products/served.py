@@ -46,7 +46,7 @@ def product(request: Mapping[str, Any], plugins: frozenset[str]) -> tuple[str, I
 
 
 def _computed(name: str, found: Product, request: Mapping[str, Any]) -> Rows:
-    body = from_json("the body", request["body"])
+    body = from_json("the body", request["body"], 'send {"sources": ["/REPOSITORY"]}')
     if not isinstance(body, dict):
         raise errors.make("invalid", "the body is not an object", 'send {"sources": ["/REPOSITORY"]}')
     if unknown := sorted(set(body) - set(_MEMBERS)):
@@ -99,7 +99,9 @@ def _without_files(name: str, value: Any) -> Any:
     """Return a parameter. The service reads no files for its clients, so an area must be given as JSON."""
     if name != "poly":
         return value
-    geometry = from_json(name, value) if isinstance(value, str) else value
+    geometry = (
+        from_json(name, value, "send a GeoJSON geometry, or points") if isinstance(value, str) else value
+    )
     if not isinstance(geometry, (dict, list, type(None))):
         raise errors.make("invalid", f"poly is not an area (got {type(geometry).__name__})", "send GeoJSON")
     area(geometry)

@@ -55,7 +55,7 @@ def parameters(given: dict[str, str]) -> dict[str, Any]:
 
 def geometry(text: str) -> dict[str, Any]:
     """Return GeoJSON from a parameter. Paths are rejected: the service reads no files for its clients."""
-    found = from_json("within", text)
+    found = from_json("within", text, "send a GeoJSON geometry")
     if not isinstance(found, dict):
         raise errors.make(
             "invalid", f"within is not GeoJSON (got {type(found).__name__})", "send a geometry as JSON"
@@ -63,7 +63,7 @@ def geometry(text: str) -> dict[str, Any]:
     return found
 
 
-def from_json(name: str, text: str | bytes) -> Any:
+def from_json(name: str, text: str | bytes, hint: str) -> Any:
     """Return the value of a text that a client sent.
 
     Raises:
@@ -75,4 +75,4 @@ def from_json(name: str, text: str | bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise errors.make("invalid", f"{name} is not JSON: {reason}", "send a value as JSON") from None
+        raise errors.make("invalid", f"{name} is not JSON: {reason}", hint) from None
