@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use icecore::cancel;
 use icecore::catalog::Storage;
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{self, Session};
@@ -217,7 +218,8 @@ impl Domains {
                     Error::new(ErrorKind::Unsupported, format!("{name} is a file, not a repository"))
                         .hint("link it first: icecore link FILE --into REPOSITORY")
                 })?;
-                let index = delegate.index(&path).map_err(|error| refused(&name, error))?;
+                // It is kept for others, so it is completed even if this client leaves.
+                let index = cancel::scoped(None, || delegate.index(&path)).map_err(|error| refused(&name, error))?;
                 if let Some(directory) = index.parent() {
                     private::hide(directory, "(index)");
                 }
