@@ -270,7 +270,7 @@ def test_slow_clients_hold_nothing(archive: Path, tmp_path: Path, kind: str, fil
                     held.append(socket.create_connection(("127.0.0.1", service.port), timeout=3))
                     held[-1].sendall(STARTS[kind])
             service.answers_others()
-            # Those in a request are told so; all are closed after their time.
+            # Those in a request get an answer; all are closed after their time.
             time.sleep(20 if kind.startswith("half a b") else 0)
             service.answers_others()
             for stream in held:

@@ -9,21 +9,20 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use icecore::cancel;
 use icecore::grid::{Error, ErrorKind};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::buffers::Buffers;
-use crate::config::Config;
+use crate::config::{Config, UNIT};
 use crate::delegate::Located;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure, explained};
 use crate::hdf::found::model;
 use crate::hdf::load::model as loaded;
 use crate::hdf::permission::{check, refused};
-use crate::health;
 use crate::live::Lives;
 use crate::metrics::Metrics;
 use crate::params::Params;
-use crate::receive::units;
 
 pub(crate) struct Shared {
     pub config: Config,
@@ -32,7 +31,8 @@ pub(crate) struct Shared {
     pub started: f64,
     pub buffers: Arc<Buffers>,
     pub lives: Lives,
-    pub health: health::Checked,
+    /// The time of the last successful check, and its result.
+    pub health: Mutex<Option<(Instant, Value)>>,
     /// Memory for bodies of requests.
     pub bodies: Arc<Semaphore>,
     requests: Semaphore,
@@ -50,7 +50,7 @@ impl Shared {
     pub fn new(config: Config, domains: Domains) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
         let (requests, reads) = (config.limits.requests.max(1), config.limits.reads.max(1));
-        let bodies = units(config.limits.bodies);
+        let bodies = config.limits.bodies / UNIT;
         Self {
             config,
             domains,

@@ -43,6 +43,9 @@ impl Served {
     }
 }
 
+/// Unit in which the memory for bodies is counted.
+pub(crate) const UNIT: usize = 1 << 10;
+
 /// Limits of the service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {

@@ -1,6 +1,6 @@
 //! Health and metrics. The health check reads a chunk, so it proves more than that the process runs.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
@@ -25,9 +25,6 @@ const DEEPEST: usize = 4;
 /// Time for which a result holds: a check reads a chunk, and anybody may ask for it.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The time of the last successful check, and its result.
-pub(crate) type Checked = Mutex<Option<(Instant, Value)>>;
-
 pub(crate) async fn health(State(app): State<App>) -> Answer {
     let known = |app: &App| {
         let last = app.health.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +45,7 @@ pub(crate) async fn health(State(app): State<App>) -> Answer {
             None => json!({"domain": null}),
         };
         if !is_open {
-            // Without a login, nobody gets names.
+            // Names are for users only.
             body = json!({});
         }
         body["status"] = json!("ok");

@@ -31,6 +31,7 @@ mod private;
 mod receive;
 mod schemas;
 mod serve;
+mod size;
 mod stream;
 mod tls;
 mod turn;

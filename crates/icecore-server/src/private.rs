@@ -8,7 +8,7 @@ use crate::percent::encoded;
 /// (path, what is shown instead), the longest path first.
 static PLACES: RwLock<Vec<(String, String)>> = RwLock::new(Vec::new());
 
-/// Hides a directory or file; what lies in it is shown below `shown`.
+/// Hides a directory or file; its members are shown below `shown`.
 pub(crate) fn hide(path: &Path, shown: &str) {
     let path = path.to_string_lossy().trim_end_matches('/').to_owned();
     if path.is_empty() {

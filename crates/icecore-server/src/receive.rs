@@ -13,6 +13,7 @@ use icecore::grid::{Error, ErrorKind};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::app::{App, Shared};
+use crate::config::UNIT;
 use crate::connections::Connection;
 use crate::error::{Answer, Failure};
 
@@ -27,8 +28,6 @@ const LEAST: usize = 64 << 10;
 const DISCARDED: usize = 256 << 20;
 /// Bodies up to this size are not counted, so that small requests are received even if others hold the memory.
 const UNCOUNTED: usize = 64 << 10;
-/// Unit of the memory for bodies.
-const UNIT: usize = 1 << 10;
 
 /// Receives the body of a request that may have one.
 pub(crate) async fn received(State(app): State<App>, request: Request, next: Next) -> Response {
@@ -160,11 +159,6 @@ fn count(app: &App, permit: &mut Option<OwnedSemaphorePermit>, length: usize) ->
         None => *permit = Some(added),
     }
     Ok(())
-}
-
-/// The number of units of memory for bodies.
-pub(crate) fn units(bytes: usize) -> usize {
-    bytes.div_ceil(UNIT)
 }
 
 fn late() -> Failure {

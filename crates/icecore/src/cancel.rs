@@ -1,4 +1,4 @@
-//! Cancellation of the work of a thread: reads and loops end once nobody waits for their result.
+//! Cancellation of the work of a thread: reads and loops end when their result is no longer needed.
 //!
 //! A service sets the flag of the request that a thread works for; every read of the thread then ends when it is set.
 
@@ -34,7 +34,7 @@ pub fn current() -> Option<Arc<AtomicBool>> {
 }
 
 /// # Errors
-/// `interrupted` if nobody waits for the thread's work.
+/// `interrupted` if the thread's work is no longer needed.
 pub fn check() -> Result<()> {
     match CURRENT.with(|current| current.borrow().as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))) {
         true => Err(interrupted()),

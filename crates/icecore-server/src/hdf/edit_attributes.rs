@@ -6,7 +6,6 @@ use icecore::grid::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::edit_objects::{edited, resolved};
-use super::select::check_size;
 use super::types::H5Type;
 use super::{collection, creation, incoming, reply, types_parse};
 use crate::app::App;
@@ -15,6 +14,7 @@ use crate::domains::{Collection, ids};
 use crate::error::{Answer, Failure};
 use crate::live::State;
 use crate::params::Params;
+use crate::size::check_size;
 use crate::unique::now;
 
 /// An attribute in its stored form: `{type, shape, value, created}`.

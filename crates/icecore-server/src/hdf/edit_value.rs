@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::edit_objects::edited;
 use super::incoming::{self, Elements};
-use super::select::check_size;
 use super::types::H5Type;
 use super::{query, reply, types_parse};
 use crate::app::App;
@@ -18,6 +17,7 @@ use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
 use crate::params::Params;
+use crate::size::check_size;
 
 /// Maximum bytes of elements that a request writes, and maximum number of points.
 const MOST: u64 = 256 << 20;

@@ -35,7 +35,7 @@ mod point_values;
 mod points;
 mod query;
 mod reply;
-pub(crate) mod select;
+mod select;
 mod text;
 mod translate;
 mod types;

@@ -19,11 +19,12 @@ use super::clause::where_clause;
 use super::nest::Nest;
 use super::object::opened;
 use super::reply::plain;
-use super::select::{Reading, check_size, wants_bytes};
+use super::select::{Reading, wants_bytes};
 use super::{body, elements};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
+use crate::size::check_size;
 
 /// Result of a query.
 struct Hits {

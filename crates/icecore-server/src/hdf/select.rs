@@ -19,6 +19,7 @@ use crate::app::App;
 use crate::domains::Domain;
 use crate::error::Answer;
 use crate::params::Params;
+use crate::size::check_size;
 
 /// A dataset with its request.
 pub(super) struct Reading {
@@ -96,17 +97,6 @@ impl Reading {
         let bytes = wire::bytes(values, &self.h5(), self.dataset.big)?;
         Ok(self.app.buffers.lend(bytes))
     }
-}
-
-/// # Errors
-/// `memory` for elements that are more than a request may hold in memory.
-pub(crate) fn check_size(count: u64, size: usize, most: u64) -> Result<()> {
-    let bytes = count.saturating_mul(size as u64);
-    if bytes <= most {
-        return Ok(());
-    }
-    let message = format!("{count} elements take {bytes} bytes; at most {most} are handled at once");
-    Err(Error::new(ErrorKind::Memory, message).hint("select fewer elements at a time"))
 }
 
 fn fields(h5: &H5Type, names: &str) -> Result<Vec<usize>> {

@@ -12,7 +12,7 @@ use icecore::write::Data;
 
 use super::state::State;
 use crate::hdf::incoming::Elements;
-use crate::hdf::select::check_size;
+use crate::size::check_size;
 
 /// Maximum bytes of stored elements that a change reads.
 const MOST: u64 = 256 << 20;

@@ -27,7 +27,7 @@ def check(dsid: Any, source: str) -> None:
     if plist.get_layout() == h5d.VIRTUAL:
         names = {plist.get_virtual_filename(i) for i in range(plist.get_virtual_count())}
         for name in sorted(names - {"."}):
-            # The library tries several directories; a pattern stands for any text in a name.
+            # The library tries several directories; a pattern matches any text in a name.
             for place in _places(name, source, folder):
                 found = place if "%" not in name else os.path.dirname(place.split("%")[0]) or "."
                 if os.path.lexists(found):
