@@ -10,7 +10,7 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python test-integration integration-deps coverage lint bench fuzz miri viewer docs docs-rust build wheel clean
+.PHONY: help demo test test-rust test-python test-integration integration-deps corpus coverage lint bench fuzz miri viewer docs docs-rust build wheel clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 20
@@ -48,6 +48,10 @@ integration-deps: build  ## install servers and peers for test-integration into 
 # Servers listen on 127.0.0.1; a tool that is missing is a skipped test, listed at the end.
 test-integration: build  ## tests that need servers or peers (see integration-deps)
 	$(BIN)/python -m pytest -m integration
+
+# ICECORE_CORPUS=/data/one:/data/two make corpus CORPUS_FLAGS='--jobs 2 --out corpus.json'
+corpus: build  ## link, pack and compare every file of the directories in ICECORE_CORPUS; a table of outcomes
+	$(BIN)/python tools/corpus $(CORPUS_FLAGS)
 
 coverage: build  ## line coverage of Python in coverage/python, and of Rust where cargo-llvm-cov is installed
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group coverage

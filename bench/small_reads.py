@@ -17,7 +17,7 @@ from pathlib import Path
 
 import icecore
 import numpy as np
-from icecore.studies.hsds.servers import Running, icecore_server
+from icecore_bench.hsds.servers import Running, icecore_server
 
 ROOT = Path(__file__).resolve().parents[1]
 LOAD = ROOT / "target/release/examples/small_reads"

@@ -110,6 +110,10 @@ def main(arguments: list[str]) -> int:
     status = process.wait()
     failed = status != 0
     warned = any(line.lstrip().startswith(("warning", "error")) for line in kept)
+    if not failed:  # the studies of `icecore bench`, from this checkout
+        studies = [str(MATURIN.with_name("uv")), "pip", "install", "-q", "--no-deps", "-e", "bench"]
+        status = subprocess.run(studies, env=env).returncode
+        failed = status != 0
     progress.end("build failed" if failed else "built")
     if failed or warned:
         print("\n".join(kept), file=sys.stderr)

@@ -37,7 +37,6 @@ ROOMS = (
     "products",
     "integrations",
     "demo",
-    "studies",
     "cli",
 )
 #: modules at the root that any room may import, or that import any room

@@ -43,7 +43,7 @@ REWRITTEN = (
     "python/icecore/repository/",
     "python/icecore/samples/",
     "python/icecore/sources/",
-    "python/icecore/studies/",
+    "bench/icecore_bench/",
     "python/icecore/tables/query/",
     "python/icecore/tables/summaries/",
     "python/icecore/tables/text/",

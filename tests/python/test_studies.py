@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
+from icecore.cli.bench import study
 from icecore.display import label_placement
 from icecore.display.scatter import Point, named_ones
-from icecore.studies import pds, study
-from icecore.studies.pstore import field, ingestion, layouts, precision, scaling, schemes
+from icecore_bench import pds
+from icecore_bench.pstore import field, ingestion, layouts, precision, scaling, schemes
 
 
 def test_pstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

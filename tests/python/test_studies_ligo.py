@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from icecore import errors
+from icecore.cli.bench import study
 from icecore.samples.gwf import write_frame
-from icecore.studies import ligo, study
-from icecore.studies.ligo import channels, frames, goals, readers, space, speed
-from icecore.studies.ligo.clock import Time, medians
-from icecore.studies.ligo.frames import Layout, Samples
+from icecore_bench import ligo
+from icecore_bench.ligo import channels, frames, goals, readers, space, speed
+from icecore_bench.ligo.clock import Time, medians
+from icecore_bench.ligo.frames import Layout, Samples
 
 
 def written(folder: Path, layout: Layout, data: Samples, seconds: int) -> list[str]:

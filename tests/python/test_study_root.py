@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from icecore.studies import study
+from icecore.cli.bench import study
 
 pytest.importorskip("uproot")
 pytest.importorskip("matplotlib")
 
-from icecore.studies.root import codecs, entries, objects, opening, sequential, squashfs
+from icecore_bench.root import codecs, entries, objects, opening, sequential, squashfs
 
 
 def test_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from icecore import errors
 from icecore.cli.console import Json, emit, examples, print_stderr
 from icecore.filesystem.atomic_output import folder
 
@@ -35,13 +37,31 @@ def bench(
     other trees. hsds takes an HDF5 file, or generates one, and reads it
     through services with h5pyd. The benchmark uses the tools installed here and lists the missing ones.
     """
-    from icecore.studies import study
-
     run = study(name)
     with folder(str(output)):  # checked before measuring for minutes
         outcome = run(output, source, print_stderr, quick)
         outcome.write(output)
     emit(asdict(outcome), json, str(outcome))
+
+
+def study(name: str) -> Callable[..., Any]:
+    """Return the function that runs a study: an entry point of the group ``icecore.studies``.
+
+    Raises:
+        Error: ``not-found``; the hint lists the names, or says which package has the studies.
+    """
+    from importlib.metadata import entry_points
+
+    found = {entry.name: entry for entry in entry_points(group="icecore.studies")}
+    if name not in found:
+        hint = (
+            "use one of: " + ", ".join(sorted(found))
+            if found
+            else "install icecore-bench: pip install ./bench"
+        )
+        raise errors.make("not-found", f"unknown study {name!r}", hint)
+    run: Callable[..., Any] = found[name].load()
+    return run
 
 
 def register(app: typer.Typer) -> None:

@@ -1,1 +1,1 @@
-"""Generate sample files for the demonstration, the studies and the tests."""
+"""Generate sample files for the demonstration, the benchmarks and the tests."""
