@@ -11,6 +11,7 @@ use crate::domains::{Collection, ids};
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
 use crate::params::Params;
+use icecore::cancel;
 use icecore::session::Picks;
 
 /// Runs a change of the request's domain, if its user is permitted.
@@ -58,6 +59,7 @@ pub(super) async fn post(Extract(app): Extract<App>, uri: Uri, params: Params, b
 }
 
 fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
+    cancel::check()?;
     let Value::Object(body) = item else {
         return Err(Failure::invalid("the body is not a JSON object", "send {…}, or a list of them"));
     };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use icecore::cancel;
 use serde_json::{Map, Value, json};
 
 use super::found::{Found, root};
@@ -32,6 +33,7 @@ impl Walk<'_> {
         let first = if path.starts_with('/') { root(domain) } else { base };
         let (mut domain, mut id) = (Arc::clone(domain), first.to_owned());
         for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            cancel::check()?;
             let link = link(&domain, &id, part, path)?;
             (domain, id) = self.follow(&domain, &id, &link, path)?;
         }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use icecore::cancel;
 use icecore::catalog::{Repo, Storage};
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{Limits, Session};
@@ -262,6 +263,7 @@ impl State {
 
     /// Adds a link; false if it existed.
     pub fn link(&mut self, group: &str, title: &str, mut link: Value) -> Answer<bool> {
+        cancel::check()?;
         if title.is_empty() || title.contains('/') {
             return Err(crate::error::Failure::invalid(
                 format!("the link's title {title:?}"),
