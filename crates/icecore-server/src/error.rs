@@ -29,6 +29,11 @@ impl Failure {
         self.error.kind
     }
 
+    /// Whether the request was refused for its size or form, before all of it was read.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE)
+    }
+
     /// An invalid request.
     pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message).hint(hint).into()

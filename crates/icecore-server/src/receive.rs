@@ -47,7 +47,7 @@ pub(crate) async fn received(State(app): State<App>, request: Request, next: Nex
         Ok(()) => whole(&app, &mut body, limit).await,
         Err(failure) => Err(failure),
     };
-    if whole.is_err() {
+    if whole.as_ref().is_err_and(Failure::is_refusal) {
         discard(&mut body).await;
     }
     drop(receiving);
