@@ -345,6 +345,8 @@ def serve(
     writable: bool = False,
     users: str | os.PathLike[str] | None = None,
     certificate: tuple[os.PathLike[str], os.PathLike[str]] | None = None,
+    origins: list[str] | None = None,
+    secret: str | None = None,
     delegate: Any = None,
 ) -> None: ...
 def user_line(name: str, password: str) -> str: ...

@@ -6,6 +6,8 @@ use hyper::ext::ReasonPhrase;
 use icecore::grid::{Error, ErrorKind, redact};
 use serde_json::json;
 
+use crate::private;
+
 /// Maximum length of a reason phrase; some clients show nothing else of an error.
 const LONGEST_REASON: usize = 160;
 
@@ -27,6 +29,11 @@ impl Failure {
         self.error.kind
     }
 
+    /// Whether the request was refused for its size or form, before all of it was read.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE)
+    }
+
     /// An invalid request.
     pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message).hint(hint).into()
@@ -38,6 +45,12 @@ impl Failure {
 
     pub fn too_large(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(ErrorKind::Memory, message).hint(hint))
+    }
+
+    /// Work that took longer than the limit. Clients must not repeat it, so it is not a 503.
+    pub fn late(limit: std::time::Duration) -> Self {
+        let error = Error::new(ErrorKind::Interrupted, format!("the request took longer than {} s", limit.as_secs()));
+        Self::new(StatusCode::REQUEST_TIMEOUT, error.hint("ask for less at a time"))
     }
 
     pub fn busy(message: impl Into<String>) -> Self {
@@ -64,8 +77,15 @@ fn status(kind: ErrorKind) -> StatusCode {
         ErrorKind::Codec | ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Unsupported => {
             StatusCode::UNPROCESSABLE_ENTITY
         }
-        ErrorKind::Io | ErrorKind::Network | ErrorKind::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Interrupted => StatusCode::REQUEST_TIMEOUT,
+        ErrorKind::Io | ErrorKind::Network => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
     }
 }
 
@@ -78,6 +98,7 @@ impl From<Error> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let Self { status, error } = self;
+        let error = public(error);
         let (message, hint) = (redact(&error.message), redact(&error.hint));
         let body = json!({
             "status": status.as_u16(),
@@ -96,6 +117,16 @@ impl IntoResponse for Failure {
         }
         answer
     }
+}
+
+/// The error as clients get it: without paths of this machine. Internal errors are logged only.
+fn public(error: Error) -> Error {
+    if error.kind == ErrorKind::Internal {
+        eprintln!("icecore: error: {}", error.message);
+        return Error::new(ErrorKind::Internal, "the request failed").hint("its reason is in the service's log");
+    }
+    let (message, hint) = (private::hidden(&error.message), private::hidden(&error.hint));
+    Error::new(error.kind, message).hint(hint)
 }
 
 /// Responses of the framework, which have no kind and no hint, as those of the service.

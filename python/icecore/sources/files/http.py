@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from icecore import errors
 from icecore.redaction import has_login, redact
 from icecore.repository.address import legal
+from icecore.sources.files import access
 from icecore.sources.files.object_stores import headers_of
 from icecore.sources.files.stamp import Identity
 
@@ -179,6 +180,7 @@ class HttpBytes:
             if response.status in (301, 302, 303, 307, 308):
                 told = response.headers.get("Location", "").encode("latin-1", "replace")
                 location = urljoin(self._where, legal(told))
+                access.check(location)
                 self.close()
                 if not location.lower().startswith(("http://", "https://")) or location == self._where:
                     raise _Refused(f"{response.status}, a redirect to {location!r}")
