@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
+from icecore.ingest.append_series import append_series
+from icecore.ingest.continue_events import ENTRY, continued_tree, has_trees, is_tree
+from icecore.ingest.continue_in_time import on_time_axes, series_of
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
+from icecore.sources.mapping.array_map import LEFT_OUT, ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
 from icecore.sources.mapping.join_in_time import has_series
 
@@ -40,6 +41,9 @@ class Step:
         old: the stored array that is extended, or None for a new one.
         axis: the axis along which it is extended.
         replaced: the stored array that is replaced, or None.
+        whole: whether ``entry`` is all of the stored array ``old`` after the change, not only a new part.
+        is_same: whether nothing changes.
+        is_gone: whether the array is deleted, because its samples are in another one.
     """
 
     path: str
@@ -48,11 +52,14 @@ class Step:
     old: Node | None = None
     axis: int = 0
     replaced: Node | None = None
+    whole: bool = False
+    is_same: bool = False
+    is_gone: bool = False
 
     @property
     def start(self) -> int:
         """Index along ``axis`` at which the new part begins."""
-        return self.old.shape[self.axis] if self.old is not None else 0
+        return self.old.shape[self.axis] if self.old is not None and not self.whole else 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,13 +85,19 @@ class Assembly:
     failures: list[Failure] = field(default_factory=list)
     #: notes on arrays whose values differ from those in the files, and on files that are out of order
     notes: list[Failure] = field(default_factory=list)
+    #: stored arrays whose dimensions get other names
+    renamed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: stored arrays whose samples are in others now
+    gone: list[str] = field(default_factory=list)
+    #: groups whose attributes change because their arrays grow
+    grown: set[str] = field(default_factory=set)
 
     def anything(self, repo: Repo | None) -> bool:
         """Whether there is anything to write: arrays, or new groups without arrays."""
-        if self.steps or self.failures:
-            return bool(self.steps)
+        if self.steps or self.failures or self.gone:
+            return bool(self.steps or self.gone)
         known = repo._nodes if repo is not None else {}
-        return any(path not in known for path in self.groups)
+        return any(path not in known for path, attrs in self.groups.items() if set(attrs) != {LEFT_OUT})
 
 
 def assemble(
@@ -113,11 +126,16 @@ def assemble(
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
+    if concat == ENTRY and any(has_trees(source.arrays) for source in sources):
+        _place_trees(result, sources, group, repo, existing)
+        return result
     in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in series_of(sources) if in_time else sources:
             root = address.absolute(group) if group is not None else source.group
-            _place(result, source.name, source.arrays, root, nodes, existing, concat if in_time else None)
+            _place(
+                result, source.name, source.arrays, root, nodes, existing, concat if in_time else None, repo
+            )
             if in_time and concat is not None:
                 result.notes += [
                     Failure(address.join(root, note.path), note.kind, note.message)
@@ -148,6 +166,27 @@ def assemble(
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
     return result
+
+
+def _place_trees(
+    result: Assembly, sources: Sequence[Source], group: str | None, repo: Repo | None, existing: Existing
+) -> None:
+    """Place trees, which are joined already; with ``append`` behind the entries of the stored one."""
+    nodes = repo._nodes if repo is not None else {}
+    for source in sources:
+        arrays, action = source.arrays, existing
+        root = address.absolute(group) if group is not None else source.group
+        try:
+            if not is_tree(arrays):
+                message = f"{source.name} is not one tree, so there are no entries to join"
+                raise errors.make("mismatch", message, "name the tree of each file: FILE.root:Events")
+            if existing.append and repo is not None and root in nodes:
+                arrays, action = continued_tree(arrays, root, repo), Existing(replace=True)
+                result.grown |= {address.join(root, path) for path in arrays.groups}
+        except errors.Error as error:
+            result.failures.append(Failure.of(source.name, error))
+        else:
+            _place(result, source.name, arrays, root, nodes, action, None)
 
 
 def _out_of_order(
@@ -197,12 +236,18 @@ def _place(
     nodes: Mapping[str, Node],
     existing: Existing,
     concat: str | None,
+    repo: Repo | None = None,
 ) -> None:
+    series: set[str] = set()
+    if existing.append and repo is not None:
+        series = append_series(result, Step, source, arrays, root, repo)
     taken = {step.path: step.source for step in result.steps}
     for path, attrs in arrays.groups.items():
         result.groups.setdefault(address.join(root, path), attrs)
         _group_over_array(result, source, address.join(root, path), nodes)
     for inside, entry in arrays.arrays.items():
+        if entry.path in series:
+            continue
         path = address.join(root, inside)
         node = nodes.get(path)
         if path in taken and _is_same(source, taken[path]):
@@ -223,11 +268,6 @@ def _place(
             result.skipped.append((path, entry, "it exists already"))
         elif existing.replace:
             result.steps.append(Step(path, source, entry, replaced=node))
-        elif existing.append and KEY in entry.attrs:
-            try:
-                result.steps.append(Step(path, source, continued(entry, node, source), old=node))
-            except errors.Error as error:
-                result.failures.append(Failure.of(source, error))
         elif existing.append and concat is not None:
             _extend(result, source, path, entry, node, concat)
         else:
