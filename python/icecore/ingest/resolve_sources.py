@@ -16,6 +16,7 @@ from icecore.display import text
 from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.repository_source import is_repository, open_repository
 from icecore.ingest.select_variables import Selection
+from icecore.redaction import redact, unsigned
 from icecore.repository import address
 from icecore.sources import memory
 from icecore.sources.failure import Failure
@@ -311,7 +312,7 @@ def _indexed(
     done, total = 0, sum(sizes)
     for file, size, arrays in zip(files, sizes, opened, strict=True):
         done += size
-        progress(file, done, total)
+        progress(redact(file), done, total)
         yield arrays
 
 
@@ -323,7 +324,7 @@ def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: boo
     if arrays.tables and not tables:
         message = f"{file} holds text, whose numbers can't be linked in place"
         return Failure(file, "unsupported", message, "pack it: icecore pack SRC --into REPO")
-    return Source(file, arrays, "/" + _stem(file, arrays))
+    return Source(redact(file), arrays, "/" + _stem(unsigned(file), arrays))
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:

@@ -134,6 +134,7 @@ class ArrayEntry:
         is_column: whether it is a column of a table, which gets a table's chunks and summaries.
         renulled: for a column in memory: maps (value for null, dtype) to the same column with this value for
             null, or None if the column contains the value or does not fit the dtype.
+        rewritten: of a stored array that is extended: all of it is written again, in another dtype or units.
     """
 
     path: str
@@ -158,6 +159,7 @@ class ArrayEntry:
     text_fill: str | None = None
     is_column: bool = False
     renulled: Callable[[Any, np.dtype], ArrayEntry | None] | None = None
+    rewritten: bool = False
 
     @property
     def linked(self) -> bool:

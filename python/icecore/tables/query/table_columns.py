@@ -93,12 +93,30 @@ class TableColumns(EventTable):
         """Names of the columns with lists of any length; none of a table of chosen columns."""
         return self._events.lists if self._is_all else []
 
+    @cached_property
+    def _expressions(self) -> dict[str, list[str]]:
+        """Expression → the columns that it is computed from; reductions use expressions as columns."""
+        return {}
+
+    def _computed(self, text: str) -> str:
+        """Make an expression a column of float64, whose name is its text.
+
+        Raises:
+            Error: as a mistake in a where-clause.
+        """
+        if text not in self._expressions:
+            names = list(self._numbers)
+            self._expressions[text] = [names[i] for i in self._native.columns_of_expression(text)]
+        return text
+
     def _array_of(self, name: str) -> Array:
         """Return the array of a column or item."""
         return self._columns[name] if name in self._columns else self._items[name]
 
     def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
         """Return the dtype of a column or item and its items per row (None if it is not a list)."""
+        if name in self._expressions:
+            return np.dtype("f8"), None
         if name in self._columns:
             return self._columns[name].dtype, width(self._columns[name])
         return self._items[name].dtype, None
