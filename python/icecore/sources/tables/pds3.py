@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -94,7 +95,9 @@ def _tables(name: str, level: Any, module: Any, find: _Files) -> Iterator[TableS
             yield _table(name, key, value, level, pointers[min(seen[key], len(pointers) - 1)], find)
             seen[key] += 1
         elif f"^{key}" in level:
-            file, _, _ = _pointer(name, key, level.getall(f"^{key}")[0], level)
+            file = ""
+            with suppress(errors.Error):  # no table depends on this pointer
+                file, _, _ = _pointer(name, key, level.getall(f"^{key}")[0], level)
             find.left.append(left_out(key, file or name, _shape(value)))
         elif _TABLE.fullmatch(key):
             find.left.append(f"{key} left out: no pointer (^{key}) says where its rows are")

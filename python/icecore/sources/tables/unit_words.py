@@ -50,7 +50,7 @@ _TYPES = _set(
 )
 _STRINGS = _set("string str text char varchar character object category factor")
 #: symbols that also mark missing or trace values: they are units only beside others
-WEAK = _set("M T P G B a b t NO")
+WEAK = _set("A B F G H J L M N P T a b t")
 #: an exponent: m2, s-1, m^2, m**2, m²
 _EXPONENT = re.compile(r"(?:\^|\*\*)?[-+]?(?:[1-9](?:\.\d)?|[⁻⁺]?[⁰¹²³⁴-⁹])")
 _BETWEEN = re.compile(r"[\s/.*·⋅\u00d7()\[\]{}^_]")
