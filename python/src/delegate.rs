@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use icecore::cancel;
 use icecore::grid::{Error, Result};
 use icecore_server::{Asked, Delegate, Located, Reply};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator};
+use pyo3::types::{PyBytes, PyCFunction, PyDict, PyIterator, PyTuple};
 
-use crate::error::caught;
+use crate::error::{OrRaise, caught};
 
 /// An object with the methods `index(path)` and `answer(request)`.
 #[derive(Debug)]
@@ -50,6 +51,15 @@ fn request<'py>(py: Python<'py>, asked: &Asked) -> PyResult<Bound<'py, PyDict>> 
     request.set_item("body", PyBytes::new(py, &asked.body))?;
     let located: PyResult<Vec<_>> = asked.located.iter().map(|each| node(py, each)).collect();
     request.set_item("located", located?)?;
+    let locate = asked.locate.clone();
+    let find = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<Py<PyAny>> {
+        let (name,): (String,) = args.extract()?;
+        let py = args.py();
+        // Another thread that opens the domain may need the interpreter.
+        let located = py.detach(|| (locate.0)(&name)).or_raise()?;
+        Ok(node(py, &located)?.into_any().unbind())
+    };
+    request.set_item("locate", PyCFunction::new_closure(py, None, None, find)?)?;
     Ok(request)
 }
 
@@ -72,6 +82,9 @@ impl Iterator for PyBlocks {
 
     fn next(&mut self) -> Option<Result<Bytes>> {
         let blocks = self.0.take()?;
+        if let Err(error) = cancel::check() {
+            return Some(Err(error));
+        }
         let next = Python::attach(|py| {
             let block = blocks.bind(py).clone().next()?;
             let copied = block.and_then(|block| {

@@ -196,7 +196,7 @@ pub fn read<'py>(py: Python<'py>, items: &[Item<'py>], options: &ReadOptions) ->
         .zip(&blobs)
         .map(|((item, place), blobs)| (item.view.as_ref(), &item.selection, place.data, blobs))
         .collect();
-    let cancel = Arc::new(AtomicBool::new(false));
+    let cancel = icecore::cancel::current().unwrap_or_default();
     let options = &ReadOptions { cancel: Some(Arc::clone(&cancel)), ..options.clone() };
     let watched = places.iter().map(|place| place.data.bytes).sum::<usize>() >= WATCHED;
     interrupt::scoped(py, watched, &cancel, || {

@@ -18,7 +18,7 @@ use crate::interrupt;
 /// Serves repositories, files and directories of both (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
 /// requests are answered.
 #[pyfunction]
-#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None, certificate=None, delegate=None))]
+#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None, certificate=None, origins=None, secret=None, delegate=None))]
 #[allow(clippy::too_many_arguments)]
 fn serve(
     py: Python<'_>,
@@ -34,6 +34,8 @@ fn serve(
     writable: bool,
     users: Option<PathBuf>,
     certificate: Option<(PathBuf, PathBuf)>,
+    origins: Option<Vec<String>>,
+    secret: Option<String>,
     delegate: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let address: IpAddr = if host == "localhost" { "127.0.0.1" } else { host }.parse().map_err(|_| {
@@ -54,7 +56,9 @@ fn serve(
     let address = SocketAddr::new(address, port);
     let certificate = certificate.map(|(chain, key)| Certificate::load(&chain, &key)).transpose().or_raise()?;
     let delegate = delegate.map(PyDelegate::shared);
-    let config = Config { served, address, limits, compress_values, writable, users, certificate, delegate };
+    let origins = origins.unwrap_or_default();
+    let config =
+        Config { served, address, limits, compress_values, writable, users, certificate, origins, secret, delegate };
     let server = py.detach(|| Server::bind(config)).or_raise()?;
     let bound = server.address().or_raise()?;
     if let Some(ready) = ready {

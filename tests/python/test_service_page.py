@@ -118,10 +118,12 @@ def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("owned")
     users, data = folder / "users", folder / "data"
     data.mkdir()
-    for name in ("ann", "bob"):
+    for name in ("ann", "bob", "admin"):
         command = [sys.executable, "-m", "icecore", "serve", "--users", str(users), "--add-user", name]
         subprocess.run(command, input=f"{name}\n", text=True, check=True)
     with serving(data, "--users", users, "--writable") as address:
+        for name, rights in (("default", {"read": True}), ("ann", {"read": True, "create": True})):
+            assert ask(f"{address}/acls/{name}?domain=/", "PUT", "admin", rights) == 201
         assert ask(f"{address}/?domain=/d", "PUT", "ann") == 201
         root = json.loads(_as("ann", f"{address}/?domain=/d"))["root"]
         for name in ("lon", "lat", "h"):

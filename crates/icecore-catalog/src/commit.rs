@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use icechunk::asset_manager::AssetManager;
 use icechunk::conflicts::detector::ConflictDetector;
 use icechunk::format::format_constants::SpecVersionBin;
-use icechunk::format::snapshot::{NodeData, NodeSnapshot};
+use icechunk::format::snapshot::{NodeData, NodeSnapshot, Snapshot};
 use icechunk::format::{Path, SnapshotId};
 use icechunk::session::{Session, SessionErrorKind, SessionResult};
 use icecore_grid::{Error, ErrorKind, Result};
@@ -98,6 +98,8 @@ impl Writer {
         let assets = repository.asset_manager();
         if let Some(changes) = joint_commit::changes(session, assets, pending.references) {
             let version = joint_commit::version(session, assets, &changes, message).await?;
+            // Before it is published: its seal is synchronised together with the files that it seals.
+            let _unsealed_is_valid = self.write_seal(&version, session.snapshot_id()).await;
             joint_commit::publish(session, assets, &self.branch, &version).await?;
             *session = joint_commit::committed(session, assets, version.id());
             return Ok(version.id().to_string());
@@ -108,15 +110,26 @@ impl Writer {
     /// Records the checksums of the written files. If this fails, the commit is still valid and its files are read
     /// unchecked.
     async fn seal(&self, parent: &SnapshotId, id: &SnapshotId) {
-        let repository = self.shared.repository();
         let Root::Local(root) = &self.shared.root else { return };
-        if parent == id || repository.spec_version() < SpecVersionBin::V2 {
+        if parent == id || root.join(seal::FOLDER).join(id.to_string()).exists() {
             return;
         }
-        let fetch = |id| repository.asset_manager().fetch_snapshot(id);
-        if let (Ok(snapshot), Ok(parent)) = (fetch(id).await, fetch(parent).await) {
-            let _unsealed_is_valid = seal::write(root, &snapshot, Some(&parent));
+        if let Ok(snapshot) = self.shared.repository().asset_manager().fetch_snapshot(id).await {
+            let _unsealed_is_valid = self.write_seal(&snapshot, parent).await;
         }
+    }
+
+    /// Seals a version's files; see [`seal`].
+    async fn write_seal(&self, version: &Snapshot, parent: &SnapshotId) -> Result<()> {
+        let repository = self.shared.repository();
+        let Root::Local(root) = &self.shared.root else { return Ok(()) };
+        if repository.spec_version() < SpecVersionBin::V2 {
+            return Ok(());
+        }
+        let parent = repository.asset_manager().fetch_snapshot(parent).await.map_err(error::repository)?;
+        seal::write(root, version, Some(&parent)).map_err(|e| error::io(&e))?;
+        self.shared.note_written(&format!("{}/{}", seal::FOLDER, version.id()));
+        Ok(())
     }
 
     /// Rebases the changes onto the branch's newest version.

@@ -120,6 +120,18 @@ impl Snapshot {
         self.0.nodes.binary_search_by(|node| node.path.as_str().cmp(path)).ok().and_then(|at| self.0.nodes.get(at))
     }
 
+    /// The groups and arrays directly in a group, sorted by path.
+    pub fn members<'a>(&'a self, group: &str) -> impl Iterator<Item = &'a Node> + use<'a> {
+        let prefix = format!("{}/", group.trim_end_matches('/'));
+        let nodes = &self.0.nodes;
+        let below = nodes.get(nodes.partition_point(|node| node.path.as_str() < prefix.as_str())..).unwrap_or_default();
+        let inside = |name: &str| !name.is_empty() && !name.contains('/');
+        below
+            .iter()
+            .map_while(move |node| node.path.strip_prefix(prefix.as_str()).map(|name| (node, inside(name))))
+            .filter_map(|(node, is_member)| is_member.then_some(node))
+    }
+
     /// The identity of a linked file at link time; None if it was not recorded.
     ///
     /// # Errors

@@ -137,6 +137,14 @@ impl Writer {
         Ok(id)
     }
 
+    /// Returns when all stored objects are on disk, for a commit by another process. Object stores need no call.
+    ///
+    /// # Errors
+    /// Io.
+    pub fn synchronise(&self) -> Result<()> {
+        self.shared.synchronise()
+    }
+
     /// Sets the locations of chunks, by their flat index in C order over the array's chunk grid.
     ///
     /// # Errors

@@ -1,18 +1,19 @@
 //! State shared by all requests.
 
-use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use icecore::cancel;
 use icecore::grid::{Error, ErrorKind};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::buffers::Buffers;
-use crate::config::Config;
+use crate::config::{Config, UNIT};
 use crate::delegate::Located;
 use crate::domains::{Domain, Domains};
 use crate::error::{Answer, Failure, explained};
@@ -30,9 +31,18 @@ pub(crate) struct Shared {
     pub started: f64,
     pub buffers: Arc<Buffers>,
     pub lives: Lives,
+    /// The time of the last successful check, and its result.
+    pub health: Mutex<Option<(Instant, Value)>>,
+    /// Memory for bodies of requests.
+    pub bodies: Arc<Semaphore>,
     requests: Semaphore,
-    reads: Semaphore,
+    reads: Arc<Semaphore>,
+    /// Passwords that are checked at once: each takes time and memory on purpose.
+    logins: Arc<Semaphore>,
 }
+
+/// Passwords that are checked at the same time.
+pub(crate) const LOGINS: usize = 2;
 
 pub(crate) type App = Arc<Shared>;
 
@@ -40,6 +50,7 @@ impl Shared {
     pub fn new(config: Config, domains: Domains) -> Self {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
         let (requests, reads) = (config.limits.requests.max(1), config.limits.reads.max(1));
+        let bodies = config.limits.bodies / UNIT;
         Self {
             config,
             domains,
@@ -47,26 +58,48 @@ impl Shared {
             started,
             buffers: Arc::default(),
             lives: Lives::new(loaded),
+            health: Mutex::default(),
+            bodies: Arc::new(Semaphore::new(bodies)),
             requests: Semaphore::new(requests),
-            reads: Semaphore::new(reads),
+            reads: Arc::new(Semaphore::new(reads)),
+            logins: Arc::new(Semaphore::new(LOGINS)),
         }
     }
 
-    /// Runs blocking work on the pool while holding a slot of `reads`.
+    /// Runs blocking work on the pool while holding a slot of `reads`. If the request's client leaves, or the time limit
+    /// has passed, the work is cancelled; its slot is free when it has ended.
     pub async fn blocking<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
-        let slot = self.in_time(self.reads.acquire()).await?;
-        let _slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
-        tokio::task::spawn_blocking(work).await.unwrap_or_else(|failed| {
-            let message = format!("a request's work failed: {failed}");
-            Err(Error::new(ErrorKind::Internal, message).hint("this is a defect of icecore: please report it").into())
-        })
+        self.blocking_in(&self.reads, work).await
     }
 
-    /// Waits, at most up to the limit.
-    pub async fn in_time<T>(&self, work: impl Future<Output = T>) -> Answer<T> {
+    /// The same for a check of a password, which never waits for reads.
+    pub async fn checking<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
+        self.blocking_in(&self.logins, work).await
+    }
+
+    async fn blocking_in<T: Send + 'static>(
+        &self,
+        slots: &Arc<Semaphore>,
+        work: impl FnOnce() -> Answer<T> + Send + 'static,
+    ) -> Answer<T> {
         let limit = self.config.limits.time;
-        let late = || Failure::busy(format!("no free reader within {} s", limit.as_secs()));
-        tokio::time::timeout(limit, work).await.map_err(|_| late())
+        let late = |_| Failure::busy(format!("no free reader within {} s", limit.as_secs()));
+        let slot = tokio::time::timeout(limit, Arc::clone(slots).acquire_owned()).await.map_err(late)?;
+        let slot = slot.map_err(|_| Failure::busy("the service is shutting down"))?;
+        let flag = flag();
+        let abandoned = Abandoned(Some(Arc::clone(&flag)));
+        let running = tokio::task::spawn_blocking(move || {
+            let _slot = slot;
+            // The client may have left while the work waited for a thread.
+            cancel::scoped(Some(flag), || cancel::check().map_err(Failure::from).and_then(|()| work()))
+        });
+        let ended = tokio::time::timeout(limit, running).await.map_err(|_| Failure::late(limit))?;
+        abandoned.complete();
+        ended.unwrap_or_else(|failed| {
+            eprintln!("icecore: error: a request's work failed: {failed}");
+            let error = Error::new(ErrorKind::Internal, "a request's work failed");
+            Err(error.hint("this is a defect of icecore: please report it").into())
+        })
     }
 
     /// # Errors
@@ -148,19 +181,66 @@ impl Shared {
     }
 }
 
-/// Counts requests and turns away those above the limit.
-pub(crate) async fn observed(State(app): State<App>, request: Request, next: Next) -> Response {
-    let method = request.method().as_str().to_owned();
-    let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
-    let begun = Instant::now();
+tokio::task_local! {
+    /// Cancels the work of the current request.
+    static FLAG: Arc<AtomicBool>;
+}
+
+/// The flag of the current request; a new one outside of requests.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    FLAG.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// Runs a part of a request in another task.
+pub(crate) async fn with_flag<T>(flag: Arc<AtomicBool>, work: impl Future<Output = T>) -> T {
+    FLAG.scope(flag, work).await
+}
+
+/// Cancels work when it is dropped before the work is complete.
+struct Abandoned(Option<Arc<AtomicBool>>);
+
+impl Abandoned {
+    fn complete(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if let Some(flag) = &self.0 {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Turns away requests above the limit, once their users are known and their bodies have arrived.
+pub(crate) async fn admitted(State(app): State<App>, request: Request, next: Next) -> Response {
     let Ok(_slot) = app.requests.try_acquire() else {
         app.metrics.refused.fetch_add(1, Ordering::Relaxed);
         let message = format!("{} requests are being answered already", app.config.limits.requests);
         return Failure::busy(message).into_response();
     };
+    with_flag(Arc::default(), next.run(request)).await
+}
+
+/// A request in flight; its end is counted even if its client leaves.
+struct InFlight(App);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts requests.
+pub(crate) async fn observed(State(app): State<App>, request: Request, next: Next) -> Response {
+    let method = request.method().as_str().to_owned();
+    let route = request.extensions().get::<MatchedPath>().map_or("none".to_owned(), |path| path.as_str().to_owned());
+    let begun = Instant::now();
     app.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
+    let in_flight = InFlight(App::clone(&app));
     let answer = explained(next.run(request).await);
-    app.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
+    drop(in_flight);
     app.metrics.answered(&method, &route, answer.status().as_u16(), begun.elapsed());
     answer
 }

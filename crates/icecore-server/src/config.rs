@@ -43,6 +43,9 @@ impl Served {
     }
 }
 
+/// Unit in which the memory for bodies is counted.
+pub(crate) const UNIT: usize = 1 << 10;
+
 /// Limits of the service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -50,10 +53,16 @@ pub struct Limits {
     pub requests: usize,
     /// Maximum number of concurrent reads.
     pub reads: usize,
-    /// Maximum bytes of a request's body.
+    /// Maximum number of connections; the slowest one makes room for a new one.
+    pub connections: usize,
+    /// Maximum bytes of a request's body; of one that writes values, 128 MiB.
     pub body: usize,
+    /// Maximum bytes of all bodies that are in memory at once.
+    pub bodies: usize,
     /// Maximum time until a response begins, and until a client accepts the next block of a streamed value.
     pub time: Duration,
+    /// Maximum bytes of elements that a request without a stream reads or writes at once.
+    pub elements: u64,
     /// Maximum number of elements of a value sent as JSON.
     pub json_elements: u64,
     /// Maximum number of elements of a point selection or of a query's result.
@@ -70,8 +79,11 @@ impl Default for Limits {
         Self {
             requests: 1024,
             reads: 4 * cores,
+            connections: 4096,
             body: 32 << 20,
+            bodies: 1 << 30,
             time: Duration::from_secs(60),
+            elements: 256 << 20,
             json_elements: 16 << 20,
             points: 4 << 20,
             domains: 256,
@@ -94,6 +106,10 @@ pub struct Config {
     pub users: Option<Arc<Users>>,
     /// What connections are encrypted with; `None`: they are not.
     pub certificate: Option<Certificate>,
+    /// Origins of web pages that may use the service, as `https://host[:port]`; `*`: all may read.
+    pub origins: Vec<String>,
+    /// The first part of every URL, which only those know who may use the service.
+    pub secret: Option<String>,
     /// The program that indexes files and writes tables; `None`: neither is served.
     pub delegate: Option<Arc<dyn Delegate>>,
 }
@@ -109,6 +125,8 @@ impl Default for Config {
             writable: false,
             users: None,
             certificate: None,
+            origins: Vec::new(),
+            secret: None,
             delegate: None,
         }
     }

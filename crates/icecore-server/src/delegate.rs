@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use icecore::catalog::Storage;
@@ -23,6 +24,16 @@ pub trait Delegate: Debug + Send + Sync {
     fn answer(&self, asked: Asked) -> Result<Reply>;
 }
 
+/// Finds a domain that the request's user may read.
+#[derive(Clone)]
+pub struct Locate(pub Arc<dyn Fn(&str) -> Result<Located> + Send + Sync>);
+
+impl Debug for Locate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Locate")
+    }
+}
+
 /// A request that the program answers.
 #[derive(Clone, Debug)]
 pub struct Asked {
@@ -34,6 +45,8 @@ pub struct Asked {
     pub method: String,
     /// The tables, or the sources of a product; the request's user may read them.
     pub located: Vec<Located>,
+    /// For domains that parameters name. It blocks.
+    pub locate: Locate,
     /// Parameters of the URL, names in lower case.
     pub params: Vec<(String, String)>,
     /// The header `Accept`.

@@ -8,15 +8,20 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use icecore::cancel;
 use icecore::grid::{Error, ErrorKind};
 use serde_json::Value;
 
 use crate::app::{App, Shared};
-use crate::delegate::{Asked, Delegate, Located, Reply};
+use crate::delegate::{Asked, Delegate, Locate, Located, Reply};
 use crate::error::{Answer, Failure};
+use crate::hdf::plain_json as json_body;
 use crate::params::Params;
+use crate::private::hidden;
 use crate::{etag, stream};
 
+/// Maximum number of sources of a product.
+const MOST_SOURCES: usize = 10_000;
 /// Endings of a table's name that choose a format.
 const SUFFIXES: [&str; 5] = [".arrow", ".arrows", ".parquet", ".geoparquet", ".csv"];
 
@@ -39,16 +44,16 @@ async fn table(State(app): State<App>, Path(key): Path<String>, headers: HeaderM
     if let Some(same) = etag::unchanged(&headers, &tag) {
         return Ok(same);
     }
-    let asked = Asked { located: vec![located], name: suffix.to_owned(), ..asked("tables", &params, &headers) };
+    let asked = Asked { located: vec![located], name: suffix.to_owned(), ..asked(&app, "tables", &params, &headers) };
     Ok(etag::with(answered(&app, asked).await?, &tag))
 }
 
 async fn products(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
-    answered(&app, asked("products", &params, &headers)).await
+    answered(&app, asked(&app, "products", &params, &headers)).await
 }
 
 async fn product(State(app): State<App>, Path(name): Path<String>, headers: HeaderMap, params: Params) -> Answer {
-    answered(&app, Asked { name, ..asked("products", &params, &headers) }).await
+    answered(&app, Asked { name, ..asked(&app, "products", &params, &headers) }).await
 }
 
 async fn run(
@@ -61,7 +66,7 @@ async fn run(
     let (shared, given, bytes) = (Arc::clone(&app), params.clone(), body.clone());
     let located = app.blocking(move || sources(&shared, &given, &bytes)).await?;
     let method = Method::POST.to_string();
-    answered(&app, Asked { name, method, located, body, ..asked("products", &params, &headers) }).await
+    answered(&app, Asked { name, method, located, body, ..asked(&app, "products", &params, &headers) }).await
 }
 
 /// The repositories and groups that a product reads, named by `sources` of the body.
@@ -72,23 +77,44 @@ fn sources(app: &Shared, params: &Params, body: &[u8]) -> Answer<Vec<Located>> {
             "send {\"sources\": [\"/REPOSITORY\"], \"parameters\": {…}}",
         )
     };
-    let body: Value = serde_json::from_slice(body)
-        .map_err(|e| Failure::invalid(format!("the body is not JSON: {e}"), "send a JSON object"))?;
+    let body = json_body(body)?;
     let names = body.get("sources").and_then(Value::as_array).ok_or_else(bad)?;
-    names.iter().map(|name| Ok(app.located(name.as_str().ok_or_else(bad)?, params)?.0)).collect()
+    if names.len() > MOST_SOURCES {
+        let message = format!("{} sources; at most {MOST_SOURCES} are read", names.len());
+        return Err(Failure::too_large(message, "name fewer sources at a time"));
+    }
+    names
+        .iter()
+        .map(|name| {
+            cancel::check()?;
+            Ok(app.located(name.as_str().ok_or_else(bad)?, params)?.0)
+        })
+        .collect()
 }
 
-fn asked(collection: &'static str, params: &Params, headers: &HeaderMap) -> Asked {
+/// Finds domains for the request's user.
+pub(crate) fn locate(app: &App, params: &Params) -> Locate {
+    let (app, params) = (Arc::clone(app), params.clone());
+    Locate(Arc::new(move |name| Ok(app.located(name, &params)?.0)))
+}
+
+fn asked(app: &App, collection: &'static str, params: &Params, headers: &HeaderMap) -> Asked {
+    let locate = locate(app, params);
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     let method = Method::GET.to_string();
     let (params, body) = (params.all(), Bytes::new());
-    Asked { collection, name: String::new(), method, located: Vec::new(), params, accept, body }
+    Asked { collection, name: String::new(), method, located: Vec::new(), locate, params, accept, body }
 }
 
 pub(crate) async fn answered(app: &App, asked: Asked) -> Answer<Response> {
     let delegate = delegate(app)?;
     let Reply { content_type, blocks } = app.blocking(move || Ok(delegate.answer(asked)?)).await?;
-    let blocks = Box::new(blocks.map(|block| Ok(block?)));
+    let is_json = content_type.starts_with("application/json");
+    let blocks = Box::new(blocks.map(move |block| {
+        let block = block?;
+        let text = std::str::from_utf8(&block).ok().filter(|_| is_json);
+        Ok(text.map_or_else(|| block.clone(), |text| Bytes::from(hidden(text))))
+    }));
     let mut answer = stream::body(app, blocks, None).await?.into_response();
     let kind = HeaderValue::from_str(&content_type).unwrap_or(HeaderValue::from_static("application/octet-stream"));
     answer.headers_mut().insert(header::CONTENT_TYPE, kind);

@@ -3,8 +3,10 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::ext::ReasonPhrase;
-use icecore::grid::{Error, ErrorKind};
+use icecore::grid::{Error, ErrorKind, redact};
 use serde_json::json;
+
+use crate::private;
 
 /// Maximum length of a reason phrase; some clients show nothing else of an error.
 const LONGEST_REASON: usize = 160;
@@ -27,6 +29,11 @@ impl Failure {
         self.error.kind
     }
 
+    /// Whether the request was refused for its size or form, before all of it was read.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.status, StatusCode::PAYLOAD_TOO_LARGE | StatusCode::UNSUPPORTED_MEDIA_TYPE)
+    }
+
     /// An invalid request.
     pub fn invalid(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message).hint(hint).into()
@@ -40,6 +47,12 @@ impl Failure {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(ErrorKind::Memory, message).hint(hint))
     }
 
+    /// Work that took longer than the limit. Clients must not repeat it, so it is not a 503.
+    pub fn late(limit: std::time::Duration) -> Self {
+        let error = Error::new(ErrorKind::Interrupted, format!("the request took longer than {} s", limit.as_secs()));
+        Self::new(StatusCode::REQUEST_TIMEOUT, error.hint("ask for less at a time"))
+    }
+
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, Error::new(ErrorKind::Memory, message).hint("try again in a second"))
     }
@@ -47,7 +60,7 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.error.kind, self.error.message)
+        write!(f, "{}: {}", self.error.kind, redact(&self.error.message))
     }
 }
 
@@ -64,8 +77,15 @@ fn status(kind: ErrorKind) -> StatusCode {
         ErrorKind::Codec | ErrorKind::Corrupt | ErrorKind::Format | ErrorKind::Unsupported => {
             StatusCode::UNPROCESSABLE_ENTITY
         }
-        ErrorKind::Io | ErrorKind::Network | ErrorKind::Interrupted => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Interrupted => StatusCode::REQUEST_TIMEOUT,
+        ErrorKind::Io | ErrorKind::Network => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
     }
 }
 
@@ -78,11 +98,13 @@ impl From<Error> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let Self { status, error } = self;
+        let error = public(error);
+        let (message, hint) = (redact(&error.message), redact(&error.hint));
         let body = json!({
             "status": status.as_u16(),
             "kind": error.kind.code(),
-            "message": error.message,
-            "hint": error.hint,
+            "message": message,
+            "hint": hint,
         });
         let mut answer = (status, body.to_string()).into_response();
         let headers = answer.headers_mut();
@@ -90,11 +112,21 @@ impl IntoResponse for Failure {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if let Some(reason) = reason(&error.message) {
+        if let Some(reason) = reason(&message) {
             answer.extensions_mut().insert(reason);
         }
         answer
     }
+}
+
+/// The error as clients get it: without paths of this machine. Internal errors are logged only.
+fn public(error: Error) -> Error {
+    if error.kind == ErrorKind::Internal {
+        eprintln!("icecore: error: {}", error.message);
+        return Error::new(ErrorKind::Internal, "the request failed").hint("its reason is in the service's log");
+    }
+    let (message, hint) = (private::hidden(&error.message), private::hidden(&error.hint));
+    Error::new(error.kind, message).hint(hint)
 }
 
 /// Responses of the framework, which have no kind and no hint, as those of the service.

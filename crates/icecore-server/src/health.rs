@@ -1,6 +1,7 @@
 //! Health and metrics. The health check reads a chunk, so it proves more than that the process runs.
 
-use std::time::Instant;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
@@ -21,36 +22,69 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
 /// Maximum number of folders that are searched for a repository.
 const DEEPEST: usize = 4;
 
+/// Time for which a result holds: a check reads a chunk, and anybody may ask for it.
+const FRESH: Duration = Duration::from_secs(1);
+
 pub(crate) async fn health(State(app): State<App>) -> Answer {
+    let known = |app: &App| {
+        let last = app.health.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, body)| hdf::plain(body.to_string()))
+    };
+    if let Some(answer) = known(&app) {
+        return Ok(answer);
+    }
     let shared = App::clone(&app);
-    app.blocking(move || {
+    let is_open = app.config.users.is_none();
+    let checked = app.blocking(move || {
+        if let Some(answer) = known(&shared) {
+            return Ok(answer);
+        }
         let begun = Instant::now();
-        let mut body = match first(&shared, "/", DEEPEST)? {
-            Some(name) => checked(&shared, &name)?,
-            None => json!({"domain": null}),
-        };
+        let mut names = Vec::new();
+        some(&shared, "/", DEEPEST, &mut names)?;
+        // A file that can't be read says little about the service: one of several must be readable.
+        let mut results = names.iter().map(|name| checked(&shared, name));
+        let first = results.next().unwrap_or_else(|| Ok(json!({"domain": null})));
+        let mut body = first.or_else(|error| results.find_map(Result::ok).ok_or(error))?;
+        if !is_open {
+            // Names are for users only.
+            body = json!({});
+        }
         body["status"] = json!("ok");
         body["seconds"] = json!(begun.elapsed().as_secs_f64());
+        *shared.health.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), body.clone()));
         Ok(hdf::plain(body.to_string()))
+    });
+    checked.await.map_err(|failure| match is_open {
+        true => failure,
+        false => {
+            eprintln!("icecore: error: health: {failure}");
+            Error::new(ErrorKind::Io, "a chunk can't be read").hint("its reason is in the service's log").into()
+        }
     })
-    .await
 }
 
-/// The first served repository.
-fn first(app: &Shared, folder: &str, depth: usize) -> Result<Option<String>> {
-    let Some(members) = app.domains.folder(folder)? else { return Ok(Some(folder.to_owned())) };
+/// Maximum number of domains that a check tries.
+const MOST: usize = 8;
+
+/// The first served repositories and files.
+fn some(app: &Shared, folder: &str, depth: usize, found: &mut Vec<String>) -> Result<()> {
+    let Some(members) = app.domains.folder(folder)? else {
+        found.push(folder.to_owned());
+        return Ok(());
+    };
     for member in members {
         let name = format!("{}/{}", folder.trim_end_matches('/'), member.name);
-        if member.is_repository {
-            return Ok(Some(name));
+        if found.len() >= MOST {
+            break;
         }
-        if depth > 0
-            && let Some(found) = first(app, &name, depth - 1)?
-        {
-            return Ok(Some(found));
+        if member.is_repository {
+            found.push(name);
+        } else if depth > 0 {
+            some(app, &name, depth - 1, found)?;
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Reads one element, and thereby a chunk, of the domain's first non-empty array, bypassing the cache of chunks.

@@ -1,5 +1,7 @@
 //! Determine the user of a request from its credentials.
 
+use std::sync::Arc;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -8,8 +10,8 @@ use icecore::grid::{Error, ErrorKind};
 
 use crate::app::App;
 use crate::caller::{Caller, DEFAULT};
-use crate::error::Failure;
-use crate::users::{basic, is_name, named};
+use crate::error::{Answer, Failure};
+use crate::users::{Users, basic, is_name, named};
 
 /// What everybody may ask for: monitors and browsers without a session.
 const OPEN: [&str; 4] = ["/health", "/about", "/docs", "/openapi.json"];
@@ -25,7 +27,7 @@ pub(crate) async fn identified(State(app): State<App>, mut request: Request, nex
     };
     let found = match given {
         None => None,
-        Some(given) => match app.blocking(move || Ok(named(&users, &given))).await {
+        Some(given) => match user(&app, users, given).await {
             Ok(found) => found,
             Err(failure) => return failure.into_response(),
         },
@@ -39,6 +41,14 @@ pub(crate) async fn identified(State(app): State<App>, mut request: Request, nex
         None => return unauthorized(),
     };
     next.run(request).await
+}
+
+/// The user of credentials. Those that were checked already are known at once.
+async fn user(app: &App, users: Arc<Users>, given: String) -> Answer<Option<String>> {
+    match users.known(&given) {
+        Some(known) => Ok(known),
+        None => app.checking(move || Ok(named(&users, &given))).await,
+    }
 }
 
 fn unauthorized() -> Response {

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
 /// Maximum number of values.
 const MOST: usize = 4096;
 
@@ -34,6 +36,33 @@ impl Kept {
     }
 }
 
+/// Maximum bytes of the texts of a version.
+const LARGEST: usize = 64 << 20;
+
+/// Responses that are made from a version and kept with it, up to a number of bytes.
+#[derive(Default)]
+pub(crate) struct Texts(Mutex<HashMap<String, Bytes>>);
+
+impl Texts {
+    /// The text of a key, made if it is not kept.
+    pub fn get<E>(&self, key: &str, make: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(key) {
+            return Ok(known.clone());
+        }
+        let made = make()?;
+        let mut all = lock();
+        let cost = |(key, text): (&String, &Bytes)| key.len() + text.len();
+        if all.len() >= MOST || all.iter().map(cost).sum::<usize>() + made.len() > LARGEST {
+            all.clear();
+        }
+        if made.len() <= LARGEST {
+            all.insert(key.to_owned(), made.clone());
+        }
+        Ok(made)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +77,24 @@ mod tests {
             kept.put(&number.to_string(), number);
         }
         assert!(kept.lock().len() <= MOST);
+    }
+
+    #[test]
+    fn texts_are_made_once_and_their_size_is_limited() {
+        let texts = Texts::default();
+        let made = std::cell::Cell::new(0);
+        let text = |key: &str, length: usize| {
+            texts.get::<()>(key, || {
+                made.set(made.get() + 1);
+                Ok(Bytes::from(vec![b'x'; length]))
+            })
+        };
+        for _ in 0..3 {
+            assert_eq!(text("a", 5).unwrap().len(), 5);
+        }
+        assert_eq!(made.get(), 1);
+        text("large", LARGEST + 1).unwrap();
+        text("b", LARGEST - 1).unwrap();
+        assert!(texts.0.lock().unwrap().values().map(Bytes::len).sum::<usize>() <= LARGEST);
     }
 }

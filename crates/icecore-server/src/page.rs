@@ -13,7 +13,7 @@ use axum::routing::get;
 
 use crate::app::App;
 use crate::delegate::Asked;
-use crate::delegated::answered;
+use crate::delegated::{answered, locate};
 use crate::error::{Answer, Failure};
 use crate::etag;
 use crate::params::Params;
@@ -70,7 +70,7 @@ async fn sent(app: &App, name: &str, headers: &HeaderMap) -> Answer {
     let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
     let is_gzip = accepted.is_some_and(|value| value.contains("gzip"));
     let params = if is_gzip { vec![("gzip".to_owned(), "1".to_owned())] } else { Vec::new() };
-    let mut answer = answered(app, asked("page", name, params)).await?;
+    let mut answer = answered(app, asked(app, "page", name, params, &Params::default())).await?;
     let caching = if name.starts_with(HASHED) { "public, max-age=31536000, immutable" } else { "no-cache" };
     let mut set = |name: HeaderName, value: &'static str| {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
@@ -98,13 +98,23 @@ async fn api(State(app): State<App>, Path(name): Path<String>, headers: HeaderMa
     if let Some(same) = etag::unchanged(&headers, &tag) {
         return Ok(same);
     }
-    let asked = Asked { located: vec![located], ..asked("view", name.trim_end_matches('/'), params.all()) };
+    let asked =
+        Asked { located: vec![located], ..asked(&app, "view", name.trim_end_matches('/'), params.all(), &params) };
     let mut answer = etag::with(answered(&app, asked).await?, &tag);
     answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     Ok(answer)
 }
 
-fn asked(collection: &'static str, name: &str, params: Vec<(String, String)>) -> Asked {
+fn asked(app: &App, collection: &'static str, name: &str, params: Vec<(String, String)>, request: &Params) -> Asked {
     let (name, method, body) = (name.to_owned(), "GET".to_owned(), Bytes::new());
-    Asked { collection, name, method, located: Vec::new(), params, accept: String::new(), body }
+    Asked {
+        collection,
+        name,
+        method,
+        located: Vec::new(),
+        locate: locate(app, request),
+        params,
+        accept: String::new(),
+        body,
+    }
 }

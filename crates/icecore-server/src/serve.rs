@@ -5,27 +5,25 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::Request;
-use axum::http::uri::PathAndQuery;
-use axum::http::{HeaderName, Method, Uri};
+use axum::extract::DefaultBodyLimit;
+use axum::http::Uri;
 use axum::routing::get;
-use axum::{Router, extract::DefaultBodyLimit, middleware};
+use axum::{Router, middleware};
 use icecore::grid::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
-use tower_http::cors::{Any, CorsLayer};
 
-use crate::app::{App, Shared, observed};
+use crate::app::{App, LOGINS, Shared, admitted, observed};
 use crate::config::Config;
+use crate::connections::{self, Serving};
 use crate::domains::{Domains, Mounts};
 use crate::error::{Answer, Failure};
 use crate::identify::identified;
-use crate::tls::Encrypted;
-use crate::{delegated, hdf, health, openapi, page, zarr};
+use crate::receive::received;
+use crate::tls::Certificate;
+use crate::{delegated, hdf, health, openapi, origin, page, zarr};
 
-/// Maximum bytes of a request that writes values; clients send a dataset at once.
-const WRITTEN: usize = 128 << 20;
 /// Maximum time for responses in flight after a request to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -42,12 +40,12 @@ impl Server {
     /// # Errors
     /// `invalid`, `not-found`, `format` for the served repositories; `io` if the address is not available.
     pub fn bind(config: Config) -> Result<Self> {
-        let mounts = Mounts::new(&config.served, config.delegate.is_some())?;
+        let mounts = Mounts::new(&config.served, config.delegate.is_some(), config.users.is_none())?;
         let domains = Domains::new(mounts, &config.limits, config.delegate.clone());
         let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
         let built = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
-            .max_blocking_threads(config.limits.reads.max(1) + 4)
+            .max_blocking_threads(config.limits.reads.max(1) + LOGINS + 4)
             .thread_name("icecore-server")
             .enable_all()
             .build();
@@ -82,32 +80,35 @@ impl Server {
             drop(begin_end);
         };
         let lives = App::clone(&app);
-        let served = runtime.block_on(async {
+        runtime.block_on(async {
             tokio::spawn(tend(App::clone(&app)));
             tokio::spawn(trim());
             let late = async {
                 let _ = ended.await;
                 tokio::time::sleep(GRACE).await;
             };
-            let certificate = app.config.certificate.clone();
-            let served = async {
-                match certificate {
-                    None => axum::serve(listener, router(app)).with_graceful_shutdown(end).await,
-                    Some(certificate) => {
-                        let listener = Encrypted::new(listener, &certificate)?;
-                        axum::serve(listener, router(app)).with_graceful_shutdown(end).await
-                    }
-                }
+            let serving = Serving {
+                tls: app.config.certificate.as_ref().map(Certificate::acceptor),
+                most: app.config.limits.connections.min(connections()),
+                stall: app.config.limits.time,
+                router: router(app),
             };
             tokio::select! {
-                served = served => served,
-                () = late => Ok(()),
+                () = connections::serve(listener, serving, end) => {}
+                () = late => {}
             }
         });
         runtime.shutdown_timeout(Duration::from_secs(1));
         lives.lives.end();
-        served.map_err(|e| Error::new(ErrorKind::Io, format!("the server failed: {e}")))
+        Ok(())
     }
+}
+
+/// The number of connections for which this process has file descriptors: half of them are for files.
+fn connections() -> usize {
+    const FILES: u64 = 16_384;
+    let limit = rlimit::increase_nofile_limit(FILES).unwrap_or(256);
+    usize::try_from(limit / 2).unwrap_or(usize::MAX)
 }
 
 /// Commits changes of idle domains.
@@ -151,18 +152,10 @@ pub async fn until(is_over: impl Fn() -> bool) {
 }
 
 fn router(app: App) -> Router {
-    let limits = &app.config.limits;
     let predicate = DefaultPredicate::new();
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
     let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)));
-    let cors = CorsLayer::new().allow_origin(Any).allow_headers(Any).allow_methods([
-        Method::GET,
-        Method::HEAD,
-        Method::POST,
-        Method::PUT,
-        Method::DELETE,
-    ]);
-    let exposed = [HeaderName::from_static("etag"), HeaderName::from_static("content-range")];
+    let layer = |app: &App| App::clone(app);
     let routes = Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(health::metrics))
@@ -172,31 +165,18 @@ fn router(app: App) -> Router {
         .merge(page::routes())
         .merge(hdf::routes())
         .fallback(unknown)
-        .layer(DefaultBodyLimit::max(if app.config.writable { limits.body.max(WRITTEN) } else { limits.body }))
+        // `received` limits bodies.
+        .layer(DefaultBodyLimit::disable())
         .layer(compression)
-        .layer(middleware::from_fn_with_state(App::clone(&app), identified))
-        .layer(middleware::from_fn_with_state(App::clone(&app), observed))
-        .layer(cors.expose_headers(exposed))
-        .with_state(app);
+        .layer(middleware::from_fn_with_state(layer(&app), admitted))
+        .layer(middleware::from_fn_with_state(layer(&app), received))
+        .layer(middleware::from_fn_with_state(layer(&app), identified))
+        .layer(origin::cors(&app.config))
+        .layer(middleware::from_fn_with_state(layer(&app), origin::checked))
+        .layer(middleware::from_fn_with_state(layer(&app), observed))
+        .with_state(layer(&app));
     // The rewritten path must be there before it is matched.
-    Router::new().fallback_service(routes).layer(middleware::map_request(single_slash))
-}
-
-/// `//about` becomes `/about`: clients join an endpoint that ends with a slash and a path.
-async fn single_slash(mut request: Request) -> Request {
-    let uri = request.uri();
-    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let wanted = format!("/{}", path.trim_start_matches('/'));
-    if path.starts_with("//")
-        && let Ok(path) = wanted.parse::<PathAndQuery>()
-    {
-        let mut parts = uri.clone().into_parts();
-        parts.path_and_query = Some(path);
-        if let Ok(uri) = Uri::from_parts(parts) {
-            *request.uri_mut() = uri;
-        }
-    }
-    request
+    Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(app, origin::path))
 }
 
 async fn unknown(uri: Uri) -> Answer<()> {

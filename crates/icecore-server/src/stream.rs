@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
-use crate::app::App;
+use crate::app::{App, flag, with_flag};
 use crate::error::{Answer, Failure};
 
 /// Blocks in sending order.
@@ -73,7 +73,8 @@ pub(crate) async fn body(app: &App, blocks: Blocks, length: Option<u64>) -> Answ
     let (first, second, blocks) = app.blocking(move || begun(blocks, length)).await?;
     let Some(second) = second else { return Ok(Body::from(first)) };
     let (sender, rest) = mpsc::channel(WAITING);
-    tokio::spawn(produce(app.clone(), second, blocks, sender));
+    // Work for later blocks ends, too, when the client leaves.
+    tokio::spawn(with_flag(flag(), produce(app.clone(), second, blocks, sender)));
     Ok(Body::new(Streamed { first: Some(first), rest, left: length }))
 }
 
@@ -83,14 +84,28 @@ enum Next {
     Unknown,
 }
 
+/// Blocks up to this many bytes in total are joined: one write to the connection, and a response with its length.
+const JOINED: usize = 64 << 10;
+
 /// The first block, and the rest unless the body is complete.
 fn begun(mut blocks: Blocks, length: Option<u64>) -> Answer<(Bytes, Option<Next>, Blocks)> {
-    let first = blocks.next().transpose()?.unwrap_or_default();
-    let next = match length {
-        Some(length) => (first.len() as u64 != length).then_some(Next::Unknown),
-        None => blocks.next().transpose()?.map(Next::Known),
-    };
-    Ok((first, next, blocks))
+    let mut first = blocks.next().transpose()?.unwrap_or_default();
+    if length.is_some_and(|length| first.len() as u64 == length) {
+        return Ok((first, None, blocks));
+    }
+    if length.is_some() {
+        return Ok((first, Some(Next::Unknown), blocks));
+    }
+    let mut next = blocks.next().transpose()?;
+    if next.as_ref().is_some_and(|next| first.len() + next.len() <= JOINED) {
+        let mut joined = Vec::from(first);
+        while let Some(block) = next.take_if(|block| joined.len() + block.len() <= JOINED) {
+            joined.extend_from_slice(&block);
+            next = blocks.next().transpose()?;
+        }
+        first = Bytes::from(joined);
+    }
+    Ok((first, next.map(Next::Known), blocks))
 }
 
 async fn produce(app: App, second: Next, mut blocks: Blocks, sender: mpsc::Sender<Result<Bytes, Broken>>) {
@@ -100,12 +115,14 @@ async fn produce(app: App, second: Next, mut blocks: Blocks, sender: mpsc::Sende
         return;
     }
     loop {
-        let made = app
-            .blocking(move || {
-                let block = blocks.next();
-                Ok((block, blocks))
-            })
-            .await;
+        let next = app.blocking(move || {
+            let block = blocks.next();
+            Ok((block, blocks))
+        });
+        let made = tokio::select! {
+            made = next => made,
+            () = sender.closed() => return,
+        };
         let block = match made {
             Ok((None, _)) => return,
             Ok((Some(Ok(block)), rest)) => {

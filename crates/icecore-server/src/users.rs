@@ -1,11 +1,12 @@
 //! Users: a file of names and password hashes, checked by Basic and Bearer credentials.
 //!
 //! A line is `NAME:HASH` with an Argon2 hash, or `NAME:token:SHA256` with a token's digest in hexadecimal digits.
-//! Argon2 is slow on purpose, so verified passwords are cached as digests with a key of this process.
+//! Argon2 is slow on purpose, so checked passwords are cached as digests with a key of this process: right and wrong ones.
+//! An unknown name takes as long as a wrong password, so that times don't reveal which names exist.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use argon2::{Config, hash_encoded, verify_encoded};
 use icecore::grid::{Error, ErrorKind, Result};
@@ -23,8 +24,10 @@ const KEPT: usize = 4096;
 pub struct Users {
     passwords: HashMap<String, String>,
     tokens: HashMap<String, String>,
+    /// The hash of no password, for names that do not exist.
+    absent: String,
     key: u64,
-    known: Mutex<HashSet<Vec<u8>>>,
+    checked: Mutex<HashMap<Vec<u8>, bool>>,
 }
 
 impl Users {
@@ -62,7 +65,8 @@ impl Users {
                 }
             }
         }
-        Ok(Self { passwords, tokens, key: random(), known: Mutex::default() })
+        let absent = passwords.values().next().cloned().unwrap_or_default();
+        Ok(Self { passwords, tokens, absent, key: random(), checked: Mutex::default() })
     }
 
     /// The line for a user.
@@ -89,22 +93,37 @@ impl Users {
         hasher.finalize().to_vec()
     }
 
+    fn checked(&self) -> MutexGuard<'_, HashMap<Vec<u8>, bool>> {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_password(&self, name: &str, password: &str) -> bool {
         let digest = self.digest(name, password);
-        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known().contains(&digest) {
-            return true;
+        if let Some(is_right) = self.checked().get(&digest) {
+            return *is_right;
         }
-        let Some(hash) = self.passwords.get(name) else { return false };
-        let is_right = verify_encoded(hash, password.as_bytes()).unwrap_or(false);
-        if is_right {
-            let mut known = known();
-            if known.len() >= KEPT {
-                known.clear();
-            }
-            known.insert(digest);
+        let hash = self.passwords.get(name);
+        let is_right =
+            verify_encoded(hash.unwrap_or(&self.absent), password.as_bytes()).unwrap_or(false) && hash.is_some();
+        let mut checked = self.checked();
+        if checked.len() >= KEPT {
+            checked.retain(|_, is_right| *is_right);
         }
+        if checked.len() >= KEPT {
+            checked.clear();
+        }
+        checked.insert(digest, is_right);
         is_right
+    }
+
+    /// The user of credentials that need no slow check: the outer `None` means that they do.
+    pub(crate) fn known(&self, given: &str) -> Option<Option<String>> {
+        if let Some(token) = given.strip_prefix("Bearer ") {
+            return Some(self.of_token(token.trim()));
+        }
+        let Some((name, password)) = given.strip_prefix("Basic ").and_then(basic) else { return Some(None) };
+        let is_right = *self.checked().get(&self.digest(&name, &password))?;
+        Some(is_right.then_some(name))
     }
 
     fn of_token(&self, token: &str) -> Option<String> {

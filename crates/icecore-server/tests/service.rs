@@ -6,9 +6,9 @@ mod common;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use common::{bytes_of, create, directory, document, fill, start};
+use common::{bytes_of, create, directory, document, fill, start, start_with};
 use icecore::catalog::{Location, Place};
-use icecore_server::Limits;
+use icecore_server::{Config, Limits};
 use serde_json::json;
 
 /// A repository with one array of 32 MiB, more than one block.
@@ -141,7 +141,7 @@ fn answers_in_flight_are_finished_when_the_service_ends() {
     let id = server.id("/large", "/a");
     let mut stream = TcpStream::connect(server.address).unwrap();
     let request = format!(
-        "GET /datasets/{id}/value?domain=/large HTTP/1.1\r\nhost: x\r\nconnection: close\r\naccept: application/octet-stream\r\n\r\n"
+        "GET /datasets/{id}/value?domain=/large HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\naccept: application/octet-stream\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).unwrap();
     let mut first = [0; 1000];
@@ -151,4 +151,58 @@ fn answers_in_flight_are_finished_when_the_service_ends() {
     stream.read_to_end(&mut rest).unwrap();
     ending.join().unwrap();
     assert!(rest.len() > 33_554_432 - 1000);
+}
+
+#[test]
+fn a_new_connection_replaces_the_slowest_one() {
+    let directory = directory();
+    let server = start(&[directory.path()], Limits { connections: 4, ..Limits::default() });
+    let slow: Vec<TcpStream> = (0..12)
+        .map(|_| {
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\nx: ").unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(server.get("/health").status, 200);
+    assert_eq!(slow.len(), 12);
+}
+
+#[test]
+fn a_small_answer_as_json_has_its_length() {
+    let directory = directory();
+    let server = start(&[directory.path()], Limits::default());
+    let id = server.id("/moon", "/grid");
+    let reply = server.get(&format!("/datasets/{id}/value?domain=/moon&select=[0:2,0:2]"));
+    assert_eq!(reply.json()["value"], json!([[0, 1], [40, 41]]));
+    assert_eq!(reply.header("content-length").unwrap(), reply.body.len().to_string());
+}
+
+#[test]
+fn work_is_cut_off_after_the_time_limit() {
+    let directory = directory();
+    let config = Config {
+        writable: true,
+        limits: Limits { time: std::time::Duration::from_secs(1), ..Limits::default() },
+        ..Config::default()
+    };
+    let server = start_with(&[directory.path()], config);
+    let root = server.ask("PUT", "/?domain=/large", &[], b"").json()["root"].as_str().unwrap().to_owned();
+    let body = json!({"type": "H5T_IEEE_F64LE", "shape": [1_000_000_000_000_u64], "link": {"id": root, "name": "d"}});
+    let made = server.ask("POST", "/datasets?domain=/large", &[], body.to_string().as_bytes()).json();
+    let id = made["id"].as_str().unwrap();
+    let reply = server.get(&format!("/datasets/{id}/value?domain=/large&query=_%20%3E%205"));
+    assert_eq!((reply.status, reply.json()["kind"].as_str().unwrap()), (408, "interrupted"));
+    assert_eq!(server.get("/?domain=/large").status, 200);
+}
+
+#[test]
+fn a_secret_is_the_first_part_of_every_url() {
+    let directory = directory();
+    let config = Config { secret: Some("abc".to_owned()), ..Config::default() };
+    let server = start_with(&[directory.path()], config);
+    assert_eq!(server.get("/abc/?domain=/moon").status, 200);
+    for target in ["/?domain=/moon", "/abd/?domain=/moon", "/abc", "/health", "/abc%2f?domain=/moon"] {
+        assert_eq!(server.get(target).status, 403, "{target}");
+    }
 }

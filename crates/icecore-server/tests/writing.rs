@@ -276,7 +276,8 @@ fn two_writers_conflict_and_nothing_is_lost() {
 fn users_and_lists() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("users");
-    let lines = [("ann", "a"), ("bob", "b")].map(|(name, password)| Users::line(name, password).unwrap());
+    let lines =
+        [("ann", "a"), ("bob", "b"), ("admin", "c")].map(|(name, password)| Users::line(name, password).unwrap());
     std::fs::write(&file, lines.join("\n")).unwrap();
     let data = directory.path().join("data");
     std::fs::create_dir(&data).unwrap();
@@ -286,7 +287,15 @@ fn users_and_lists() {
     let ask = |method: &str, target: &str, user: (&str, &str)| server.ask(method, target, &[user], b"{}").status;
     assert_eq!(server.get("/?domain=/d").status, 401);
     assert_eq!(ask("GET", "/domains", ("authorization", "Basic YW5uOmI=")), 401);
-    assert_eq!(ask("PUT", "/?domain=/d", ann), 201);
+    // In a folder without an owner, only admin creates, and says who else does.
+    assert_eq!((ask("PUT", "/?domain=/d", ann), ask("PUT", "/?domain=/d", bob)), (403, 403));
+    let admin = ("authorization", "Basic YWRtaW46Yw==");
+    for (user, list) in [("default", json!({"read": true})), ("ann", json!({"read": true, "create": true}))] {
+        let (target, body) = (format!("/acls/{user}?domain=/"), list.to_string());
+        assert_eq!(server.ask("PUT", &target, &[ann], body.as_bytes()).status, 403);
+        assert_eq!(server.ask("PUT", &target, &[admin], body.as_bytes()).status, 201);
+    }
+    assert_eq!((ask("PUT", "/?domain=/d", ann), ask("PUT", "/?domain=/e", bob)), (201, 403));
     assert_eq!((ask("GET", "/?domain=/d", ann), ask("GET", "/?domain=/d", bob)), (200, 403));
     assert_eq!(ask("DELETE", "/?domain=/d", bob), 403);
     let body = json!({"read": true}).to_string();

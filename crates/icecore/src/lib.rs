@@ -3,6 +3,7 @@
 //! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` and `restore` are
 //! built on `read`.
 
+pub mod cancel;
 mod changes;
 pub mod group;
 pub mod memory;

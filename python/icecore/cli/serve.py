@@ -57,6 +57,14 @@ def serve(
         typer.Option("--cert", help="Encrypt connections with this certificate (PEM, with its chain)."),
     ] = None,
     key: Annotated[Path | None, typer.Option("--key", help="The private key of --cert (PEM).")] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--origin",
+            metavar="URL",
+            help="A web page's origin (https://host) that may use the service, or '*' for reading by all.",
+        ),
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option("--cache", help="The directory for indexes of files; by default in the user's cache."),
@@ -77,6 +85,7 @@ def serve(
     Prometheus.
     """
     from icecore import _icecore
+    from icecore.sources.files import access
 
     if add_user is not None:
         append_user(users, add_user)
@@ -85,29 +94,92 @@ def serve(
     if (cert is None) != (key is None):
         raise errors.make("invalid", "--cert and --key belong together", "name both PEM files")
     certificate = None if cert is None or key is None else (cert, key)
+    origins = [_origin(each) for each in origin or []]
+    for line in warnings(host, users is not None, certificate is not None, writable):
+        print_stderr(f"icecore: warning: {line}")
 
     def ready(address: str, bound: int) -> None:
         scheme = "https" if certificate else "http"
         print_stderr(f"serving at {scheme}://{address}:{bound} (Ctrl-C ends it)")
 
     try:
-        _icecore.serve(
-            repos or [],
-            host=host,
-            port=port,
-            ready=ready,
-            storage=settings(storage),
-            allow_links=allow_links,
-            compress_values=compress,
-            requests=requests,
-            seconds=seconds,
-            writable=writable,
-            users=users,
-            certificate=certificate,
-            delegate=delegate(cache, product or []),
-        )
+        with access.only([*map(_place, repos or []), *(allow_links or [])]):
+            _icecore.serve(
+                repos or [],
+                host=host,
+                port=port,
+                ready=ready,
+                storage=storage_of(repos or [], settings(storage)),
+                allow_links=allow_links,
+                compress_values=compress,
+                requests=requests,
+                seconds=seconds,
+                writable=writable,
+                users=users,
+                certificate=certificate,
+                origins=origins,
+                delegate=delegate(cache, product or []),
+            )
     except KeyboardInterrupt:
         print_stderr("stopped")
+
+
+def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:
+    """Return the options of everything that is served, as ``open`` understands them: each bucket has its own.
+
+    The engine knows neither other spellings nor profiles.
+    """
+    from icecore.repository import address, bucket_urls, storage_options
+
+    found = storage_options.resolve("", storage)
+    for name in served:
+        _, equals, named = name.partition("=")
+        place = address.location(named if equals and "://" in named else name)
+        if bucket_urls.is_bucket(place):
+            own = storage_options.options_for(place, storage_options.resolve(place, storage))
+            found |= {f"{bucket_urls.bucket(place)}.{key}": value for key, value in own.items()}
+    return found
+
+
+def warnings(host: str, has_users: bool, has_certificate: bool, writable: bool) -> list[str]:
+    """Return what an operator should know about a service that listens beyond this machine."""
+    if _is_loopback(host):
+        return []
+    may = "read and change" if writable else "read"
+    lines = []
+    if not has_users:
+        lines.append(f"everybody who reaches {host} may {may} what is served; --users FILE asks for a login")
+    if not has_certificate:
+        more = " and passwords" if has_users else ""
+        lines.append(f"values{more} travel unencrypted; --cert and --key encrypt, or a proxy with TLS does")
+    return lines
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return True  # the server refuses the address
+
+
+def _origin(text: str) -> str:
+    """Return an origin as browsers send it."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text.strip().lower())
+    if text == "*":
+        return text
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise errors.make("invalid", f"--origin {text} is not an origin", "--origin https://host[:port]")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _place(served: str) -> str:
+    """Return the path or URL of ``NAME=PATH`` or ``PATH``, as the server reads it."""
+    name, equals, place = served.partition("=")
+    return place if equals and not set(name) & set("/:?") else served
 
 
 def delegate(cache: Path | None, plugins: list[str]) -> Delegate:

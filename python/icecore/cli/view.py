@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -34,17 +35,21 @@ def view(
 ) -> None:
     """Show a repository or a file in the browser until Ctrl-C.
 
-    The service listens on this machine alone. Its URL is printed to stdout.
+    The service listens on this machine alone. Its URL is printed to stdout; it contains a secret, so that
+    other users and web pages can't open it.
     """
     from icecore import _icecore
-    from icecore.cli.serve import delegate
+    from icecore.cli.serve import delegate, storage_of
+    from icecore.sources.files import access
 
     place, version = address.split_ref(repo)
+    secret = secrets.token_urlsafe(24)
     name = _name(place)
     options = _from_parent() if child else {"storage": settings(storage), "allow_links": allow_links}
+    options["storage"] = storage_of([place], options["storage"] or {})
 
     def ready(host: str, bound: int) -> None:
-        url = f"http://{host}:{bound}/view/?{query(name, version, path)}"
+        url = f"http://{host}:{bound}/{secret}/view/?{query(name, version, path)}"
         typer.echo(url)
         sys.stdout.flush()
         if browser:
@@ -52,14 +57,16 @@ def view(
 
     _check(place)
     try:
-        _icecore.serve(
-            [f"{name}={place}"],
-            host="127.0.0.1",
-            port=port,
-            ready=ready,
-            delegate=delegate(None, []),
-            **options,
-        )
+        with access.only([*_openable(place), *(options["allow_links"] or [])]):
+            _icecore.serve(
+                [f"{name}={place}"],
+                host="127.0.0.1",
+                port=port,
+                ready=ready,
+                secret=secret,
+                delegate=delegate(None, []),
+                **options,
+            )
     except KeyboardInterrupt:
         print_stderr("stopped")
 
@@ -68,6 +75,14 @@ def query(name: str, version: str | None, path: str) -> str:
     """Return the part of the page's URL that says what is shown."""
     shown = {"repo": name, "version": version or "", "path": "" if path == "/" else path}
     return "&".join(f"{key}={quote(value, safe='/')}" for key, value in shown.items() if value)
+
+
+def _openable(place: str) -> list[str]:
+    """Return what may be opened: a repository; for a file its directory, which may have parts of it."""
+    if address.is_url(place):
+        return [place]
+    path = address.local(place)
+    return [str(path.parent if path.is_file() else path)]
 
 
 def _check(place: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -10,9 +11,12 @@ import threading
 from pathlib import Path
 
 from icecore.ingest.link import link
+from icecore.sources.files import access
 
 #: version of this cache; increased when repositories made by older versions must not be reused
-_LAYOUT = "1"
+_LAYOUT = "2"
+#: names of the files that an index was made from
+_SOURCES = ".icecore-sources.json"
 
 
 class Indexes:
@@ -34,7 +38,11 @@ class Indexes:
             Error: those of :func:`icecore.link`; ``io`` if the cache directory can't be written.
         """
         file = Path(name)
-        target = self._directory / _name(file)
+        target = self._directory / f"{_name(file)}.icecore"
+        if not _may_use(target):
+            # It has data of files that this process may not open: another one is made without them.
+            rules = hashlib.sha256(json.dumps(access.places()).encode()).hexdigest()[:8]
+            target = target.with_name(f"{_name(file)}-{rules}.icecore")
         with self._lock:
             turn = self._returned.setdefault(target, threading.Lock())
         with turn:
@@ -46,20 +54,34 @@ class Indexes:
         self._directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._directory, prefix=".") as scratch:
             made = Path(scratch) / target.name
-            link(file, made, "/", keep_going=True)
+            with access.recorded() as opened:
+                # A cache: what a power failure takes is made again.
+                link(file, made, "/", keep_going=True, storage={"sync": False})
+            (made / _SOURCES).write_text(json.dumps(sorted(opened)))
             try:
                 made.rename(target)
             except OSError:
                 if not target.exists():  # otherwise another process created it first
                     raise
         for older in self._directory.glob(f"{_prefix(file)}-*"):
-            if older not in self._returned:
+            if older not in self._returned and not older.name.startswith(_name(file)):
                 shutil.rmtree(older, ignore_errors=True)
 
 
 def _name(file: Path) -> str:
     status = file.stat()
-    return f"{_prefix(file)}-{status.st_size:x}-{status.st_mtime_ns:x}.icecore"
+    return f"{_prefix(file)}-{status.st_size:x}-{status.st_mtime_ns:x}"
+
+
+def _may_use(index: Path) -> bool:
+    """Whether this process may open every file that an index was made from; true for one that isn't there."""
+    if access.places() is None or not index.exists():
+        return True
+    try:
+        sources = json.loads((index / _SOURCES).read_text())
+    except (OSError, ValueError):
+        return False
+    return all(map(access.is_allowed, sources))
 
 
 def _prefix(file: Path) -> str:

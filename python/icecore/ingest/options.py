@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -95,7 +96,9 @@ class IngestOptions:
             Error: ``invalid``.
         """
         self.existing.check(self.concat)
-        coordinate_tolerance.check(self.coord_tolerance, self.concat)
+        one = isinstance(self.sources, (str, os.PathLike)) and not has_magic(os.fspath(self.sources))
+        is_compared = self.concat is not None or self.skip_existing or self.replace or not one
+        coordinate_tolerance.check(self.coord_tolerance, is_compared)
         parse_windows(self.windows)
 
 

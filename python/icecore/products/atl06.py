@@ -15,7 +15,7 @@ from icecore.products.area import area
 from icecore.products.atl03 import BEAMS, Beam, Piece, Segments
 from icecore.products.atl06_columns import record, schema
 from icecore.products.common import BOX, POLY
-from icecore.products.inputs import Inputs, Source, listed
+from icecore.products.inputs import Inputs, Source
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
 
@@ -187,7 +187,7 @@ def _beams(inputs: Inputs, names: list[str] | None, spots: list[int] | None) -> 
 
 
 def _others(inputs: Inputs, names: list[str] | None) -> list[Source]:
-    return Inputs(listed(names), inputs.storage, variables=atl08.VARIABLES).open_all() if names else []
+    return inputs.others(names, atl08.VARIABLES) if names else []
 
 
 def _seconds(name: str, text: str | None) -> float | None:

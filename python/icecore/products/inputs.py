@@ -144,6 +144,18 @@ class Inputs:
             except errors.Error as error:
                 self.failed(name, error)
 
+    def others(self, names: Any, variables: list[str] | None = None) -> list[Source]:
+        """Open the sources that a parameter names. A service opens only domains that its user may read.
+
+        Args:
+            names: one name or several, as ``names``.
+            variables: shell patterns of the arrays that are read from files.
+
+        Raises:
+            Error: as :meth:`open_all`.
+        """
+        return Inputs(listed(names), self.storage, variables=variables).open_all()
+
     def failed(self, name: str, error: errors.Error) -> None:
         """Record a failure with ``keep_going``, else raise it with the name of what failed.
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from icecore import errors
 from icecore.products.area import area
-from icecore.products.inputs import Inputs, Source
+from icecore.products.inputs import Inputs, Source, listed
 from icecore.products.registry import BUILT_IN, Product, find
 from icecore.products.rows import Rows
 from icecore.products.values import bind
 from icecore.repository.group import Group
 from icecore.service.opened import repository
 from icecore.service.streams import TYPES, accepted, blocks
+from icecore.service.tables import from_json
 
 _JSON = "application/json"
 _MEMBERS = ("sources", "parameters")
@@ -45,7 +46,9 @@ def product(request: Mapping[str, Any], plugins: frozenset[str]) -> tuple[str, I
 
 
 def _computed(name: str, found: Product, request: Mapping[str, Any]) -> Rows:
-    body = json.loads(request["body"])
+    body = from_json("the body", request["body"], 'send {"sources": ["/REPOSITORY"]}')
+    if not isinstance(body, dict):
+        raise errors.make("invalid", "the body is not an object", 'send {"sources": ["/REPOSITORY"]}')
     if unknown := sorted(set(body) - set(_MEMBERS)):
         raise errors.make(
             "invalid", f"unknown member {unknown[0]!r} of the body", f"use {', '.join(_MEMBERS)}"
@@ -54,16 +57,31 @@ def _computed(name: str, found: Product, request: Mapping[str, Any]) -> Rows:
     if not isinstance(parameters, dict):
         raise errors.make("invalid", "parameters must be an object", 'send {"parameters": {"res": 20}}')
     bound = bind(found.signature, {key: _without_files(key, value) for key, value in parameters.items()})
-    inputs = Served(request["located"], found.variables)
+    inputs = Served(request["located"], found.variables, request["locate"])
     return Rows.of(name, found.function(inputs, **bound))
 
 
 class Served(Inputs):
-    """Sources that the server has found, under the names of their domains."""
+    """Sources that the server has found, under the names of their domains.
 
-    def __init__(self, located: list[Mapping[str, Any]], variables: list[str] | None) -> None:
+    Args:
+        locate: returns the node of a domain that the request's user may read.
+    """
+
+    def __init__(
+        self,
+        located: list[Mapping[str, Any]],
+        variables: list[str] | None,
+        locate: Callable[[str], Mapping[str, Any]],
+    ) -> None:
         super().__init__([node["domain"] for node in located], None, variables=variables)
         self._located = {node["domain"]: node for node in located}
+        self._locate = locate
+
+    def others(self, names: Any, variables: list[str] | None = None) -> list[Source]:
+        """Open the domains that a parameter names."""
+        located = [self._locate(name) for name in listed(names)]
+        return Served(located, variables, self._locate).open_all()
 
     def _expanded(self) -> Iterator[str]:
         yield from self.names
@@ -79,14 +97,13 @@ class Served(Inputs):
 
 def _without_files(name: str, value: Any) -> Any:
     """Return a parameter. The service reads no files for its clients, so an area must be given as JSON."""
-    if name != "poly" or not isinstance(value, str):
+    if name != "poly":
         return value
-    try:
-        geometry = json.loads(value)
-    except json.JSONDecodeError as error:
-        raise errors.make(
-            "invalid", f"poly is not JSON: {error}", "send a GeoJSON geometry, or points"
-        ) from None
+    geometry = (
+        from_json(name, value, "send a GeoJSON geometry, or points") if isinstance(value, str) else value
+    )
+    if not isinstance(geometry, (dict, list, type(None))):
+        raise errors.make("invalid", f"poly is not an area (got {type(geometry).__name__})", "send GeoJSON")
     area(geometry)
     return geometry
 

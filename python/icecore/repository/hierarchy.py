@@ -58,7 +58,33 @@ class Hierarchy(Members):
 
     @cached_property
     def _nodes(self) -> dict[str, Node]:
-        return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
+        return {path: self._described(path, *rest) for path, *rest in self._native.nodes()}
+
+    @cached_property
+    def _known(self) -> dict[str, Node]:
+        """The nodes that were asked for, so that each document is parsed once."""
+        return {}
+
+    def _described(self, path: str, is_array: bool, text: str) -> Node:
+        return self._known.setdefault(path, Node(path, is_array, text))
+
+    def _node(self, path: str) -> Node | None:
+        """Return the node at a path, without reading the list of all nodes."""
+        if path in self._known:
+            return self._known[path]
+        found = self._native.node(path)
+        return None if found is None else self._described(*found)
+
+    @cached_property
+    def _listed(self) -> dict[str, list[Node]]:
+        return {}
+
+    def _members(self, group: str) -> list[Node]:
+        """Return the visible members of a group, in the order of their paths."""
+        if group not in self._listed:
+            found = [] if hidden(group) else [self._described(*each) for each in self._native.members(group)]
+            self._listed[group] = [node for node in found if not hidden(node.path)]
+        return self._listed[group]
 
     def _visible(self) -> list[Node]:
         return [node for node in self._nodes.values() if not hidden(node.path)]
@@ -100,14 +126,14 @@ class Hierarchy(Members):
 
     def _find(self, path: str) -> Node | None:
         """Return the node at a path, or of the channel or stored trend of that name."""
-        node = self._nodes.get(path, _ROOT if path == "/" else None)
+        node = self._node(path) or (_ROOT if path == "/" else None)
         if node is not None:
             return node
         if (trend := trend_names.split(path)) is not None:
             channel, statistic, seconds = trend
             of = self._find(channel)
             stored = None if of is None else f"{trend_names.level(of.path, seconds)}/{statistic}"
-            return self._nodes.get(stored or "")
+            return None if stored is None else self._node(stored)
         return self._channel(path) if ":" in path else None
 
     def _channel(self, path: str) -> Node | None:
@@ -117,7 +143,7 @@ class Hierarchy(Members):
             Error: ``invalid`` if several groups have the channel.
         """
         group, _, name = path.rpartition("/")
-        node = self._nodes.get(group + channel_names.array_path(name))
+        node = self._node(group + channel_names.array_path(name))
         if node is not None and node.attrs.get(channel_names.KEY, name) == name:
             return node
         found = channel_names.find(path[1:], self._channels)
@@ -153,7 +179,8 @@ class Hierarchy(Members):
     @property
     def attrs(self) -> dict[str, Any]:
         """A copy of the root group's attributes."""
-        return self._nodes["/"].numbers if "/" in self._nodes else {}
+        root = self._node("/")
+        return root.numbers if root is not None else {}
 
     def __repr__(self) -> str:
         from icecore.display import tree

@@ -9,6 +9,8 @@ from icecore import errors
 from icecore.service.opened import repository
 from icecore.service.streams import TYPES, accepted, blocks
 
+#: longest number of rows
+_DIGITS = 18
 #: parameters of a URL
 _PARAMETERS = ("columns", "where", "within", "xy", "source", "limit")
 
@@ -43,7 +45,7 @@ def parameters(given: dict[str, str]) -> dict[str, Any]:
     if "xy" in options and len(options["xy"]) != 2:
         raise errors.make("invalid", f"xy={given['xy']} names {len(options['xy'])} columns", "xy=lon,lat")
     if "limit" in options:
-        if not given["limit"].isdecimal():
+        if not given["limit"].isdecimal() or len(given["limit"]) > _DIGITS:
             raise errors.make("invalid", f"limit={given['limit']}", "give a number of rows")
         options["limit"] = int(given["limit"])
     if "within" in options:
@@ -51,11 +53,26 @@ def parameters(given: dict[str, str]) -> dict[str, Any]:
     return options
 
 
-def geometry(text: str) -> Any:
+def geometry(text: str) -> dict[str, Any]:
     """Return GeoJSON from a parameter. Paths are rejected: the service reads no files for its clients."""
+    found = from_json("within", text, "send a GeoJSON geometry")
+    if not isinstance(found, dict):
+        raise errors.make(
+            "invalid", f"within is not GeoJSON (got {type(found).__name__})", "send a geometry as JSON"
+        )
+    return found
+
+
+def from_json(name: str, text: str | bytes, hint: str) -> Any:
+    """Return the value of a text that a client sent.
+
+    Raises:
+        Error: ``invalid`` if it is not JSON, or is nested too deeply.
+    """
     import json
 
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise errors.make("invalid", f"within is not GeoJSON: {error}", "send a geometry as JSON") from None
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise errors.make("invalid", f"{name} is not JSON: {reason}", hint) from None

@@ -119,7 +119,7 @@ class ArrayWriter(RowAppends):
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
-        """Write a box: ints and slices with step 1.
+        """Write a box: ints and slices with positive steps.
 
         Partly covered shards are read, patched and written again. The new version shares unchanged chunks
         with the previous one.
@@ -128,8 +128,8 @@ class ArrayWriter(RowAppends):
             Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.
         """
         self._settle()
-        start, stop, kept = box(sel, self.shape, self.path)
-        shape = tuple(b - a for a, b in zip(start, stop, strict=True))
+        places, kept = box(sel, self.shape, self.path)
+        shape = tuple(map(len, places))
         target = tuple(shape[axis] for axis in kept)
         found = self._elements(data)
         try:
@@ -141,4 +141,7 @@ class ArrayWriter(RowAppends):
         if self._compared != self._writer._history.count:
             self._writer._native.compare(self.path)
             self._compared = self._writer._history.count
-        self.write(start, values)
+        if all(axis.step == 1 or len(axis) == 1 for axis in places):
+            self.write(tuple(axis.start for axis in places), values)
+        else:
+            self.write_strided(places, values)

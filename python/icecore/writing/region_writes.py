@@ -62,6 +62,30 @@ class RegionWrites(OpenArray):
             else:
                 self._patch(low, high, inner, part)
 
+    @in_turn
+    def write_strided(self, places: Sequence[range], values: np.ndarray) -> None:
+        """Write elements at regular distances; ``places`` are their indexes along each axis.
+
+        Shards without such an element are not read.
+        """
+        self._writer._open()
+        if 0 in values.shape:
+            return
+        self._check()
+        start = tuple(axis.start for axis in places)
+        self._adapt(start, values.shape, lambda region: values[(..., *region)])
+        for low, high in self._blocks(start, tuple(axis[-1] + 1 - axis.start for axis in places)):
+            spans = [_inside(*each) for each in zip(places, low, high, strict=True)]
+            if any(first >= last for first, last in spans):
+                continue
+            block = self._block(low, high)
+            target = tuple(
+                slice(axis[first] - a, axis[last - 1] - a + 1, axis.step)
+                for axis, (first, last), a in zip(places, spans, low, strict=True)
+            )
+            block[target] = values[tuple(slice(*span) for span in spans)]
+            self._writer._native.write(self.path, low, block)
+
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
     ) -> None:
@@ -154,3 +178,9 @@ class RegionWrites(OpenArray):
                 self._document = layout.with_rows(self._document, self._rows.runs)
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape
+
+
+def _inside(axis: range, low: int, high: int) -> tuple[int, int]:
+    """Return the numbers of the first index in ``low … high`` and of the one after the last."""
+    first, last = (-(-(edge - axis.start) // axis.step) for edge in (low, high))
+    return max(first, 0), min(last, len(axis))

@@ -8,6 +8,7 @@ use icecore::grid::{Error, ErrorKind, Result};
 
 use super::address::{Address, NAME_RULE};
 use crate::config::Served;
+use crate::private;
 
 /// One mount, with the parts of its name.
 #[derive(Clone, Debug)]
@@ -25,9 +26,9 @@ enum What {
     File(PathBuf),
 }
 
-/// What is served; whether files are.
+/// What is served; whether files are, and whether errors list the names in a folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Mounts(Vec<Mount>, bool);
+pub(crate) struct Mounts(Vec<Mount>, bool, bool);
 
 /// Endings of the names of files that directories show.
 const SUFFIXES: [&str; 8] = ["h5", "hdf5", "hdf", "he5", "nc", "nc4", "gwf", "root"];
@@ -61,7 +62,7 @@ pub(crate) struct Entry {
 impl Mounts {
     /// # Errors
     /// `not-found` for a path that does not exist, `exists` for two things of one name, `invalid` when nothing is served.
-    pub fn new(served: &[Served], has_files: bool) -> Result<Self> {
+    pub fn new(served: &[Served], has_files: bool, shows_names: bool) -> Result<Self> {
         if served.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, "no repository to serve")
                 .hint("name a repository, or a directory of them"));
@@ -73,11 +74,16 @@ impl Mounts {
                 let message = format!("two of the served paths are named /{}", mount.parts.join("/"));
                 return Err(Error::new(ErrorKind::Exists, message).hint("give one of them a name: NAME=PATH"));
             }
+            let name = mount.parts.iter().map(|part| format!("/{part}")).collect::<String>();
+            match &mount.what {
+                What::Directory(path, _) | What::File(path) => private::hide(path, &name),
+                What::Repository(storage) => private::hide(Path::new(&storage.url), &name),
+            }
             mounts.push(mount);
         }
         // The longest matching name wins.
         mounts.sort_by_key(|mount| std::cmp::Reverse(mount.parts.len()));
-        Ok(Self(mounts, has_files))
+        Ok(Self(mounts, has_files, shows_names))
     }
 
     /// # Errors
@@ -99,6 +105,22 @@ impl Mounts {
         }
     }
 
+    /// Whether one thing is served below another one.
+    pub fn are_nested(&self) -> bool {
+        let below = |inner: &Mount, outer: &Mount| {
+            inner.parts.len() > outer.parts.len() && inner.parts.starts_with(&outer.parts)
+        };
+        self.0.iter().any(|inner| self.0.iter().any(|outer| below(inner, outer)))
+    }
+
+    /// The path of a served directory.
+    pub fn directory(&self, address: &Address) -> Option<PathBuf> {
+        let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts))?;
+        let What::Directory(root, _) = &mount.what else { return None };
+        let below = address.parts.get(mount.parts.len()..)?;
+        below.iter().try_fold(root.clone(), |path, part| self.inside(root, &path, part))
+    }
+
     /// The path of a member of a served directory, which need not exist.
     pub fn place(&self, address: &Address) -> Result<(PathBuf, Storage)> {
         let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
@@ -111,10 +133,7 @@ impl Mounts {
             )
             .hint("domains can be created only in served directories"));
         };
-        if rest.iter().any(|part| part.starts_with('.')) || address.version.is_some() {
-            return Err(Error::new(ErrorKind::Invalid, format!("the name /{}", address.parts.join("/")))
-                .hint("names do not begin with '.' and have no '@'"));
-        }
+        address.check_new()?;
         let folder = Address {
             parts: address.parts.iter().take(address.parts.len() - 1).cloned().collect(),
             version: None,
@@ -135,10 +154,7 @@ impl Mounts {
     fn below(&self, root: &Path, served: &Served, address: &Address, rest: &[String]) -> Result<Found> {
         let mut path = root.to_owned();
         for (depth, part) in rest.iter().enumerate() {
-            path.push(part);
-            // A link may lead out of what is served.
-            let real = path.canonicalize().ok().filter(|real| real.starts_with(root) && !part.starts_with('.'));
-            path = real.ok_or_else(|| self.unknown(address))?;
+            path = self.inside(root, &path, part).ok_or_else(|| self.unknown(address))?;
             let (name, group) = address.parts.split_at(address.parts.len() - rest.len() + depth + 1);
             if is_repository(&path) {
                 return Ok(repository(name, storage(served, &path.to_string_lossy()), group, address));
@@ -166,30 +182,41 @@ impl Mounts {
             }
             if let (true, What::Directory(root, _)) = (parts.starts_with(&mount.parts), &mount.what) {
                 let below: PathBuf = parts.iter().skip(mount.parts.len()).collect();
-                members.extend(listed(&root.join(below), self.1)?);
+                members.extend(listed(root, &root.join(below), self.1)?);
             }
         }
         let entry = |(name, is_repository)| Entry { name, is_repository };
         Ok(members.into_iter().map(entry).collect())
     }
 
+    /// The error for a name, with the names in the deepest folder on its way. Looks at each directory once.
     fn unknown(&self, address: &Address) -> Error {
-        let mut near = address.parts.as_slice();
-        let beside = loop {
-            near = near.split_last().map_or(&[], |(_, rest)| rest);
-            let folder = Address { parts: near.to_vec(), version: None, group: Vec::new() };
-            match self.find(&folder) {
-                Ok(Found::Folder(members)) => break members,
-                _ if near.is_empty() => break Vec::new(),
-                _ => {}
+        let mount = self.0.iter().find(|mount| address.parts.starts_with(&mount.parts));
+        let mut depth = mount.map_or(0, |mount| mount.parts.len());
+        if let Some(Mount { what: What::Directory(root, _), .. }) = mount {
+            let mut path = root.clone();
+            for part in address.parts.get(depth..).unwrap_or_default() {
+                path = match self.inside(root, &path, part) {
+                    Some(path) if path.is_dir() && !is_repository(&path) => path,
+                    _ => break,
+                };
+                depth += 1;
             }
-        };
+        }
+        let near = address.parts.get(..depth).unwrap_or_default();
+        let beside = self.members(near).unwrap_or_default();
         let names: Vec<String> = beside.iter().take(8).map(|entry| entry.name.clone()).collect();
-        let hint = match names.is_empty() {
+        let hint = match names.is_empty() || !self.2 {
             true => NAME_RULE.to_owned(),
             false => format!("/{} has: {}", near.join("/"), names.join(", ")),
         };
         Error::new(ErrorKind::NotFound, format!("there is no domain /{}", address.parts.join("/"))).hint(hint)
+    }
+
+    /// The path of a member of a directory; `None` where it does not exist, is hidden, or is a link out of what is served.
+    fn inside(&self, root: &Path, directory: &Path, part: &str) -> Option<PathBuf> {
+        let real = directory.join(part).canonicalize().ok()?;
+        (real.starts_with(root) && !part.starts_with('.')).then_some(real)
     }
 }
 
@@ -254,13 +281,17 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Folders, repositories and files of a directory, and which are domains.
-fn listed(path: &Path, has_files: bool) -> Result<Vec<(String, bool)>> {
+fn listed(root: &Path, path: &Path, has_files: bool) -> Result<Vec<(String, bool)>> {
     let failed = |e: std::io::Error| Error::new(ErrorKind::Io, format!("a directory cannot be listed: {e}"));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with('.') || name.contains('@') {
+            continue;
+        }
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        if is_link && !entry.path().canonicalize().is_ok_and(|real| real.starts_with(root)) {
             continue;
         }
         if entry.path().is_dir() {

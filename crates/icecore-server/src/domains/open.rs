@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use icecore::cancel;
 use icecore::catalog::Storage;
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{self, Session};
@@ -16,7 +17,8 @@ use super::model::Model;
 use super::mounts::{Entry, Found, Mounts};
 use crate::config::Limits;
 use crate::delegate::{Delegate, Located};
-use crate::kept::Kept;
+use crate::kept::{Kept, Texts};
+use crate::{private, turn};
 
 /// An open version of a repository.
 pub(crate) struct Domain {
@@ -34,8 +36,10 @@ pub(crate) struct Domain {
     pub model: OnceLock<Arc<Model>>,
     /// All objects as JSON, made on first demand.
     pub objects: OnceLock<Bytes>,
-    /// Opened datasets, by id.
+    /// Opened datasets by id, and other values of the version.
     pub datasets: Kept,
+    /// Documents of the Zarr interface, by path.
+    pub texts: Texts,
 }
 
 impl Domain {
@@ -98,6 +102,32 @@ impl Domains {
         state.as_ref().filter(|open| open.looked.elapsed() < self.fresh).map(|open| Arc::clone(&open.domain))
     }
 
+    /// The open domain that a name begins with, and the path of the rest in it. Never waits and never opens one.
+    pub fn known_above(&self, name: &str) -> Option<(Arc<Domain>, String)> {
+        if self.mounts.are_nested() {
+            return None;
+        }
+        let ends = name.match_indices('/').map(|(at, _)| at).skip(1).chain([name.len()]);
+        ends.filter_map(|end| name.split_at_checked(end)).find_map(|(above, path)| {
+            let path = if path.is_empty() { "/" } else { path };
+            Some((self.known(above)?, path.to_owned()))
+        })
+    }
+
+    /// The whole repository or file of a name, and the path of the rest in it. Blocks.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn above(&self, name: &str) -> Result<(Arc<Domain>, String)> {
+        let address = Address::parse(name)?;
+        let (whole, path) = match self.mounts.find(&address)? {
+            Found::Folder(_) => return Ok((self.open(name)?, "/".to_owned())),
+            Found::Repository { name, group, .. } | Found::File { name, group, .. } => (name, group),
+        };
+        let whole = address.version.map_or(whole.clone(), |version| format!("{whole}@{version}"));
+        Ok((self.open(&whole)?, path))
+    }
+
     /// Opens a domain, or looks up whether its version is still current. Blocks.
     ///
     /// # Errors
@@ -121,7 +151,7 @@ impl Domains {
     fn opened(&self, name: &str) -> Result<(Arc<Domain>, Place)> {
         let address = Address::parse(name)?;
         let slot = self.slot(name);
-        let mut state = lock(&slot.domain);
+        let mut state = turn::lock(&slot.domain, name)?;
         if let Some(open) = state.as_mut() {
             if open.looked.elapsed() >= self.fresh {
                 self.refresh(open, &address)?;
@@ -188,7 +218,12 @@ impl Domains {
                     Error::new(ErrorKind::Unsupported, format!("{name} is a file, not a repository"))
                         .hint("link it first: icecore link FILE --into REPOSITORY")
                 })?;
-                let storage = Storage::new(delegate.index(&path)?.to_string_lossy());
+                // It is kept for others, so it is completed even if this client leaves.
+                let index = cancel::scoped(None, || delegate.index(&path)).map_err(|error| refused(&name, error))?;
+                if let Some(directory) = index.parent() {
+                    private::hide(directory, "(index)");
+                }
+                let storage = Storage::new(index.to_string_lossy());
                 Ok(Place { name, storage, group, file: Some(path) })
             }
         }
@@ -242,6 +277,11 @@ impl Domains {
         self.mounts.place(address)
     }
 
+    /// The path of a folder of a served directory.
+    pub fn directory(&self, address: &Address) -> Option<PathBuf> {
+        self.mounts.directory(address)
+    }
+
     pub fn fresh(&self) -> Duration {
         self.fresh
     }
@@ -269,6 +309,17 @@ impl Domains {
     }
 }
 
+/// Why a file can't be indexed. What a parser says of it may have parts of its content, so that is logged only.
+fn refused(name: &str, error: Error) -> Error {
+    use ErrorKind::{Codec, Corrupt, Dtype, Format, Invalid, Mismatch, Unsupported};
+    if !matches!(error.kind, Codec | Corrupt | Dtype | Format | Invalid | Mismatch | Unsupported) {
+        return error;
+    }
+    eprintln!("icecore: error: {name}: {}", error.message);
+    Error::new(error.kind, format!("{name} can't be served: its content is not readable as arrays"))
+        .hint("the reason is in the service's log; `icecore ls FILE` shows it, too")
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -292,8 +343,8 @@ pub(crate) fn domain(name: &str, unversioned: &str, session: Session) -> Result<
     let is_marked = root.get("attributes").and_then(|a| a.get("icecore")).is_some_and(|own| own.get("hdf5").is_some());
     let tag = session.snapshot_id().to_owned();
     let (model, objects) = (OnceLock::new(), OnceLock::new());
-    let (name, datasets) = (name.to_owned(), Kept::default());
-    Ok(Domain { name, session, ids, time, tag, is_marked, model, objects, datasets })
+    let (name, datasets, texts) = (name.to_owned(), Kept::default(), Texts::default());
+    Ok(Domain { name, session, ids, time, tag, is_marked, model, objects, datasets, texts })
 }
 
 /// The domain at its branch's head, if the head has moved.

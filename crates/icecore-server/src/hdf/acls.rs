@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use serde_json::{Map, Value, json};
 
+use super::edit_domain::directory;
 use super::edit_objects::edited;
 use super::folder_record::Record;
 use super::found::model;
@@ -14,6 +15,7 @@ use crate::caller::DEFAULT;
 use crate::domains::{Address, Found};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
+use crate::users::is_name;
 
 fn acl(user: &str, list: &Value) -> Value {
     let mut out = Map::from_iter([("userName".to_owned(), json!(user))]);
@@ -26,12 +28,15 @@ fn acl(user: &str, list: &Value) -> Value {
 /// The lists of a domain or folder, by user. Users may read their own list and the one for all users without `readACL`.
 fn lists(app: &Shared, params: &Params, user: Option<&str>) -> Answer<Map<String, Value>> {
     let address = Address::parse(params.domain())?;
+    let is_own = |user: Option<&str>| user.is_some_and(|user| user == DEFAULT || user == params.caller().name);
     if let Found::Folder(_) = app.domains.find(&address)? {
+        if !is_own(user) {
+            folder_record::check(app, &address, params.caller(), "readACL")?;
+        }
         return Ok(Record::of(app, &address).acls);
     }
     let domain = app.opened(params)?;
-    let is_own = user.is_some_and(|user| user == DEFAULT || user == params.caller().name);
-    if !is_own {
+    if !is_own(user) {
         app.permitted(&domain, params, "readACL")?;
     }
     if let Some(model) = model(&domain)?.filter(|model| !model.acls.is_empty()) {
@@ -72,6 +77,9 @@ pub(super) async fn one(State(app): State<App>, Path(user): Path<String>, params
 /// Sets the list of a user.
 pub(super) async fn put(State(app): State<App>, Path(user): Path<String>, params: Params, body: Bytes) -> Answer {
     app.writable()?;
+    if user != DEFAULT && !is_name(&user) {
+        return Err(Failure::invalid(format!("the user's name {user:?}"), "letters, digits, '_', '-', '.' and '@'"));
+    }
     let body = reply::object_body(&body)?;
     if let Some(other) = body.keys().find(|key| !ACTIONS.contains(&key.as_str()) && *key != "userName") {
         return Err(Failure::invalid(format!("the ACL has {other:?}"), format!("actions are {}", ACTIONS.join(", "))));
@@ -87,7 +95,7 @@ pub(super) async fn put(State(app): State<App>, Path(user): Path<String>, params
     let answer = json!({"acl": changed, "hrefs": []});
     if is_folder {
         app.blocking(move || {
-            let (path, _) = shared.domains.place(&address)?;
+            let path = directory(&shared, &address)?;
             folder_record::check(&shared, &address, params.caller(), "updateACL")?;
             let mut record = Record::of(&shared, &address);
             record.acls.insert(user, changed);

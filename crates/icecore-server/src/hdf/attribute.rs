@@ -1,5 +1,6 @@
 //! Read an object's attributes, all or by name.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -64,7 +65,8 @@ pub(super) async fn list(
             }
             if let Some(names) = params.get("attr_names") {
                 let separator = params.get("separator").unwrap_or("/");
-                found.retain(|(name, _)| names.split(separator).any(|wanted| wanted == name));
+                let names: HashSet<&str> = names.split(separator).collect();
+                found.retain(|(name, _)| names.contains(name.as_str()));
             }
             let page = params.page(found.iter().collect(), |(name, _)| name.as_str())?;
             let with_value = params.flag("includedata");
@@ -136,9 +138,9 @@ pub(super) async fn named(
     answer(app, params, move |domain, params| {
         let body = reply::json_body(&body)?;
         let names = body.get("attr_names").and_then(Value::as_array);
-        let names: Option<Vec<&str>> = names.map(|names| names.iter().filter_map(Value::as_str).collect());
+        let names: Option<HashSet<&str>> = names.map(|names| names.iter().filter_map(Value::as_str).collect());
         let mut found = of(domain, &kind, &id, params)?;
-        found.retain(|(name, _)| names.as_ref().is_none_or(|names| names.contains(&name.as_str())));
+        found.retain(|(name, _)| names.as_ref().is_none_or(|names| names.contains(name.as_str())));
         let with_value = params.get("includedata").is_none() || params.flag("includedata");
         let list: Vec<Value> = found.iter().map(|(name, each)| item(name, each, with_value)).collect();
         Ok(reply::plain(json!({"attributes": list, "hrefs": []}).to_string()))

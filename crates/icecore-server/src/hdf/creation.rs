@@ -11,7 +11,7 @@ use crate::base64::{base64, unbase64};
 /// Target bytes of a chunk, if the client does not choose its shape.
 const CHUNK: u64 = 1 << 20;
 /// Maximum bytes of a client's chunks.
-const LARGEST: u64 = 1 << 30;
+const LARGEST: u64 = 128 << 20;
 
 fn bad(what: impl std::fmt::Display, hint: &str) -> Error {
     Error::new(ErrorKind::Invalid, what.to_string()).hint(hint)
@@ -134,7 +134,7 @@ fn layout(given: Option<&Value>, dims: &[u64], shape: &Value, size: u64) -> Resu
     if chunks.len() != dims.len() || chunks.contains(&0) || bytes > LARGEST {
         return Err(bad(
             format!("chunks {chunks:?} of the shape {dims:?}"),
-            "one length an axis, 1 or more; at most 1 GiB a chunk",
+            "one length an axis, 1 or more; at most 128 MiB a chunk",
         ));
     }
     for ((chunk, len), limit) in chunks.iter().zip(dims).zip(limits(shape, dims)) {
@@ -250,7 +250,7 @@ pub(crate) fn document(metadata: &Map<String, Value>, attributes: Value) -> Resu
         "fill_value": fill_value(fill, &h5),
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "codecs": [first, {"name": "zstd", "configuration": {"level": 1, "checksum": false}}],
+        "codecs": [first, {"name": "zstd", "configuration": {"level": 1, "checksum": false}}, {"name": "crc32c"}],
         "attributes": attributes,
     }))
 }

@@ -7,6 +7,7 @@ use super::attributes::{Attribute, attributes};
 use super::translate::Dataset;
 use crate::domains::{Domain, Include};
 use crate::error::{Answer, Failure};
+use crate::private::hidden;
 
 /// The node with this number.
 pub(super) fn node(domain: &Domain, number: usize) -> Answer<&Node> {
@@ -39,7 +40,7 @@ pub(super) fn described(domain: &Domain, number: usize, include: Include) -> Ans
                 set("type", json!({"class": "H5T_INTEGER", "base": "H5T_STD_I8LE"}));
                 set("shape", json!({"class": "H5S_NULL"}));
                 set("creationProperties", json!({"layout": {"class": "H5D_CONTIGUOUS"}, "filters": []}));
-                let text = json!({"attributes": {"icecore_error": error.message}});
+                let text = json!({"attributes": {"icecore_error": hidden(&error.message)}});
                 text.as_object().map(|document| attributes(document, None)).unwrap_or_default()
             }
         }
@@ -65,11 +66,12 @@ pub(super) fn by_name(domain: &Domain, found: &[(String, Attribute)]) -> Value {
     found.iter().map(|(name, attribute)| (name.clone(), attribute.json(domain.time))).collect::<Map<_, _>>().into()
 }
 
+/// The link to a member of a Zarr group.
+pub(super) fn hard(domain: &Domain, number: usize) -> Value {
+    json!({"class": "H5L_TYPE_HARD", "id": domain.ids.get(number), "created": domain.time})
+}
+
 fn links(domain: &Domain, node: &Node) -> Value {
     let members = domain.session.tree().children(node);
-    let link = |(number, child): (usize, &Node)| {
-        let link = json!({"class": "H5L_TYPE_HARD", "id": domain.ids.get(number), "created": domain.time});
-        (child.name().to_owned(), link)
-    };
-    members.map(link).collect::<Map<_, _>>().into()
+    members.map(|(number, child)| (child.name().to_owned(), hard(domain, number))).collect::<Map<_, _>>().into()
 }

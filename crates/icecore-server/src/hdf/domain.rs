@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use bytes::Bytes;
+use icecore::cancel;
 use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
 use serde_json::{Map, Value, json};
@@ -56,7 +57,7 @@ fn answer(domain: &Domain, headers: &HeaderMap, params: &Params, is_busy: bool) 
         return versioned(headers, domain, || {
             let mut body = about(domain);
             if params.flag("verbose") {
-                body.extend(counts(domain)?);
+                body.extend(counts(domain)?.as_ref().clone());
             }
             Ok(body.into())
         });
@@ -118,13 +119,23 @@ fn objects(domain: &Domain) -> Answer<Value> {
 }
 
 /// Counts of objects, chunks and bytes, for `hsinfo` and `hsstat`.
-pub(super) fn counts(domain: &Domain) -> Answer<Map<String, Value>> {
+/// They belong to the version, so they are counted once.
+pub(super) fn counts(domain: &Domain) -> Answer<Arc<Map<String, Value>>> {
+    const KEY: &str = "counts";
+    match domain.datasets.get(KEY) {
+        Some(known) => Ok(known),
+        None => Ok(domain.datasets.put(KEY, counted(domain)?)),
+    }
+}
+
+fn counted(domain: &Domain) -> Answer<Map<String, Value>> {
     let nodes = domain.session.tree().nodes();
     let datasets = nodes.iter().filter(|node| node.is_array).count();
     let mut metadata = 0_u64;
     // Chunks and bytes in the repository, and in linked files.
     let mut stored = [(0_u64, 0_u64); 2];
     for node in nodes {
+        cancel::check()?;
         metadata += domain.session.stored_bytes(node);
         if !node.is_array {
             continue;

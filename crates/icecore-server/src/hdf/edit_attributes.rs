@@ -14,6 +14,7 @@ use crate::domains::{Collection, ids};
 use crate::error::{Answer, Failure};
 use crate::live::State;
 use crate::params::Params;
+use crate::size::check_size;
 use crate::unique::now;
 
 /// An attribute in its stored form: `{type, shape, value, created}`.
@@ -36,7 +37,9 @@ fn attribute(state: &State, given: &Value) -> Answer<Value> {
     }
     let dims: Vec<u64> =
         shape.get("dims").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_u64).collect();
-    let wanted: u64 = dims.iter().product();
+    let wanted = dims.iter().fold(1_u64, |all, n| all.saturating_mul(*n));
+    check_size(wanted, 1, MOST)?;
+    check_size(wanted, parsed.h5.size(), LARGEST)?;
     let value = match body.get("value").filter(|value| !value.is_null()) {
         None => nothing(&parsed.h5, &dims),
         Some(Value::String(text)) if body.get("encoding").and_then(Value::as_str) == Some("base64") => {
@@ -54,6 +57,10 @@ fn attribute(state: &State, given: &Value) -> Answer<Value> {
     out["value"] = value;
     Ok(out)
 }
+
+/// Maximum number of elements of an attribute, and their bytes: they are stored as JSON.
+const MOST: u64 = 1 << 20;
+const LARGEST: u64 = 32 << 20;
 
 /// The default value of elements: zeros.
 fn nothing(h5: &H5Type, dims: &[u64]) -> Value {

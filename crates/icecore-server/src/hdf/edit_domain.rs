@@ -17,6 +17,7 @@ use crate::domains::{Address, Collection, Found, ids};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
 use crate::unique::random;
+use crate::users::is_name;
 
 fn flag(params: &Params, body: &Map<String, Value>, name: &str) -> bool {
     let set = |value: &Value| value.as_bool().unwrap_or(value.as_u64().unwrap_or(0) != 0);
@@ -43,13 +44,27 @@ pub(super) async fn put(State(app): State<App>, params: Params, body: Bytes) -> 
         }
         let (path, storage) = shared.domains.place(&address)?;
         folder_record::check_above(&shared, &address, params.caller(), "create")?;
-        let owner = body.get("owner").and_then(Value::as_str).unwrap_or(&params.caller().name).to_owned();
+        let owner = owner(&body, &params)?;
         if flag(&params, &body, "folder") {
             return folder(&path, &owner);
         }
         domain(&shared, &params, &body, &storage, &owner)
     })
     .await
+}
+
+/// The owner of a new domain or folder: its user; `admin` may name another one.
+fn owner(body: &Map<String, Value>, params: &Params) -> Answer<String> {
+    let caller = params.caller();
+    let owner = body.get("owner").and_then(Value::as_str).unwrap_or(&caller.name);
+    if owner != caller.name && caller.is_checked && !caller.is_admin() {
+        let error = Error::new(ErrorKind::Permission, format!("{:?} can't make a domain of {owner:?}", caller.name));
+        return Err(error.hint("leave out the owner").into());
+    }
+    if owner != DEFAULT && !is_name(owner) {
+        return Err(Failure::invalid(format!("the owner {owner:?}"), "a user's name"));
+    }
+    Ok(owner.to_owned())
 }
 
 /// `lists_nodes`: h5pyd 0.24 expects a list of HSDS's data nodes, which this service does not have.
@@ -106,6 +121,17 @@ fn domain(
     Ok(reply::created(&about(&domain).into()))
 }
 
+/// The path of a folder.
+///
+/// # Errors
+/// `permission` for a folder that is not in a served directory.
+pub(super) fn directory(app: &Shared, address: &Address) -> Answer<std::path::PathBuf> {
+    app.domains.directory(address).ok_or_else(|| {
+        let message = format!("/{} is not in a served directory", address.parts.join("/"));
+        Error::new(ErrorKind::Permission, message).hint("folders of served directories can be changed").into()
+    })
+}
+
 /// Removes a domain with all its versions, or an empty folder.
 pub(super) async fn delete(State(app): State<App>, params: Params) -> Answer {
     app.writable()?;
@@ -121,7 +147,7 @@ pub(super) async fn delete(State(app): State<App>, params: Params) -> Answer {
             }
             Found::Folder(members) => {
                 let refused = |what: &str| Error::new(ErrorKind::Permission, format!("the folder {name} {what}"));
-                let (path, _) = shared.domains.place(&address)?;
+                let path = directory(&shared, &address)?;
                 if address.parts.len() < 2 && address.parts.first().is_none_or(|first| first == "home") {
                     return Err(refused("cannot be deleted").hint("delete folders below it").into());
                 }

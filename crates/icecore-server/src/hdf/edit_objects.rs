@@ -11,6 +11,7 @@ use crate::domains::{Collection, ids};
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
 use crate::params::Params;
+use icecore::cancel;
 use icecore::session::Picks;
 
 /// Runs a change of the request's domain, if its user is permitted.
@@ -58,6 +59,7 @@ pub(super) async fn post(Extract(app): Extract<App>, uri: Uri, params: Params, b
 }
 
 fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
+    cancel::check()?;
     let Value::Object(body) = item else {
         return Err(Failure::invalid("the body is not a JSON object", "send {…}, or a list of them"));
     };
@@ -141,13 +143,14 @@ fn initial(state: &mut State, id: &str, value: Option<&Value>) -> Answer<()> {
         .filter_map(Value::as_u64)
         .collect();
     let made = match value {
-        Some(_) => None,
-        None => initializer::initial(&object.metadata, &parsed.h5, &dims)?,
+        Some(value) => {
+            let mut bytes = Vec::new();
+            Some((incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?, bytes))
+        }
+        None => initializer::initial(&object.metadata, &parsed.h5, parsed.big, &dims)?,
     };
-    let Some(value) = value.or(made.as_ref()) else { return Ok(()) };
-    let mut bytes = Vec::new();
-    let count = incoming::from_json(value, dims.len(), &parsed.h5, parsed.big, &mut bytes)?;
-    if count != dims.iter().product::<u64>() {
+    let Some((count, bytes)) = made else { return Ok(()) };
+    if Some(count) != dims.iter().try_fold(1_u64, |all, n| all.checked_mul(*n)) {
         return Err(Failure::invalid(
             format!("the value has {count} elements, the shape is {dims:?}"),
             "send all elements",

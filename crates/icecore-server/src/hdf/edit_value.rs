@@ -17,6 +17,11 @@ use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
 use crate::params::Params;
+use crate::size::check_size;
+
+/// Maximum bytes of elements that a request writes, and maximum number of points.
+const MOST: u64 = 256 << 20;
+const MOST_POINTS: u64 = 4 << 20;
 
 /// Destination of a write request.
 struct Sent {
@@ -111,6 +116,9 @@ impl Target {
             numbers.push(number.ok_or_else(|| {
                 Failure::invalid(format!("the records have no field {name:?}"), "see the dataset's type")
             })?);
+            if numbers.len() > all.len() {
+                return Err(Failure::invalid("fields: a field is named twice", "name each field once"));
+            }
         }
         let kept = numbers.iter().filter_map(|number| all.get(*number).cloned()).collect();
         let kept = H5Type::Compound(kept);
@@ -162,14 +170,17 @@ fn write(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> An
     let (h5, numbers) =
         target.sent_type(params.get("fields").or_else(|| sent.json.get("fields").and_then(Value::as_str)))?;
     let elements = target.elements(sent, &h5)?;
-    let places = places(state, target, sent, params, elements.len())?;
+    let places = places(state, target, sent, params)?;
     let wanted = match &places {
         Places::Picks(picks) => picks.len(),
         Places::Points(points) => (points.len() / target.dims.len().max(1)) as u64,
     };
     let elements = match elements.len() as u64 {
         count if count == wanted => elements,
-        1 => elements.repeated(wanted as usize),
+        1 => {
+            check_size(wanted, elements.longest(), MOST)?;
+            elements.repeated(wanted as usize)
+        }
         count => {
             let message = format!("{count} elements are sent, the selection has {wanted}");
             return Err(Error::new(ErrorKind::Mismatch, message).hint("send as many elements as are selected").into());
@@ -180,7 +191,7 @@ fn write(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> An
     Ok(state.write(&target.path, &places, &elements)?)
 }
 
-fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params, count: usize) -> Answer<Places> {
+fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> Answer<Places> {
     let rank = target.dims.len();
     if let Some(points) = sent.json.get("points").and_then(Value::as_array) {
         return Ok(Places::Points(super::points::coordinates(points, rank)?));
@@ -194,11 +205,7 @@ fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params, coun
         Some(text) => Picks::parse(text, &target.dims, &vec![None; rank])?,
         None => started(target, sent)?.unwrap_or_else(|| Picks::all(&target.dims)),
     };
-    let limit = 1_u64 << 40;
-    if picks.len() > limit && count != 1 {
-        return Err(Failure::too_large("the selection is too large", "select less"));
-    }
-    match super::paired::paired(&picks, limit)? {
+    match super::paired::paired(&picks, MOST_POINTS)? {
         Some(paired) => Ok(Places::Points(paired.points)),
         None => Ok(Places::Picks(picks)),
     }
@@ -337,7 +344,9 @@ fn updated(state: &mut State, target: &Target, sent: &Sent, clause: &str, params
     let record: Vec<Value> = names.iter().filter_map(|name| values.get(*name).cloned()).collect();
     let mut bytes = Vec::new();
     incoming::from_json(&Value::from(record), 0, &h5, target.big, &mut bytes)?;
-    let new = incoming::elements(&bytes, &h5, target.big)?.repeated(indices.len());
+    let new = incoming::elements(&bytes, &h5, target.big)?;
+    check_size(indices.len() as u64, new.longest(), MOST)?;
+    let new = new.repeated(indices.len());
     let elements = with_fields(state, target, &places, new, &h5, &numbers)?;
     state.write(&target.path, &places, &elements)?;
     let index: Vec<u64> = indices.iter().filter_map(|point| point.first().copied()).collect();

@@ -37,15 +37,24 @@ impl Record {
         Self { owner, created: json.get("created").and_then(Value::as_f64).unwrap_or_default(), acls }
     }
 
-    /// The record of a folder. Without one, `/home/USER` and the folders in it belong to that user.
+    /// The record of a folder. Without one, `/home/USER` and the folders in it belong to that user, and the lists of the
+    /// folder above apply to others.
     pub fn of(app: &Shared, address: &Address) -> Self {
-        let record = app.domains.place(address).map(|(path, _)| Self::load(&path)).unwrap_or_default();
+        let record = app.domains.directory(address).map(|path| Self::load(&path)).unwrap_or_default();
+        if !record.is_empty() {
+            return record;
+        }
         match address.parts.as_slice() {
-            [home, user, ..] if home == "home" && record.owner.is_empty() && app.config.users.is_some() => {
+            [home, user, ..] if home == "home" && app.config.users.is_some() => {
                 Self { created: app.started, ..Self::new(user) }
             }
-            _ => record,
+            [above @ .., _] => Self::of(app, &Address { parts: above.to_vec(), version: None, group: Vec::new() }),
+            [] => record,
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.owner.is_empty() && self.acls.is_empty()
     }
 
     pub fn store(&self, path: &Path) -> Result<()> {
@@ -59,20 +68,26 @@ impl Record {
     }
 }
 
+/// A folder without owner and lists may be read by all, and changed by `admin`.
+///
 /// # Errors
 /// `permission`.
 pub(super) fn check(app: &Shared, address: &Address, caller: &Caller, action: &str) -> Answer<()> {
     let record = Record::of(app, address);
-    let is_open = record.owner.is_empty() && caller.name != DEFAULT;
-    if is_open || allows(&record.owner, &record.acls, caller, action) {
+    if allows(&record.owner, &record.acls, caller, action) {
         Ok(())
     } else {
         Err(refused(caller, action, &format!("/{}", address.parts.join("/"))))
     }
 }
 
-/// The same for the parent folder.
+/// The same for the parent folder. A user may make the own folder in `/home`.
 pub(super) fn check_above(app: &Shared, address: &Address, caller: &Caller, action: &str) -> Answer<()> {
+    if matches!(address.parts.as_slice(), [home, user] if home == "home" && *user == caller.name)
+        && caller.name != DEFAULT
+    {
+        return Ok(());
+    }
     let mut above = address.clone();
     above.parts.pop();
     check(app, &above, caller, action)

@@ -7,13 +7,14 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::domain;
 use super::found::{model, root};
 use super::reply::plain;
+use super::{domain, folder_record};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Entry};
-use crate::error::Answer;
+use crate::error::{Answer, Failure};
 use crate::params::Params;
+use crate::private::hidden;
 
 /// The members of a folder; for a repository, the repository itself, or nothing if the name ends with a slash.
 pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Response> {
@@ -23,10 +24,13 @@ pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Respon
         let Some(members) = shared.domains.folder(name)? else {
             let items = match name.ends_with('/') {
                 true => Vec::new(),
-                false => vec![described(&shared, name, true, true)?],
+                false => vec![described(&shared, &params, name, true, true)?],
             };
             return Ok(plain(json!({"domains": items, "hrefs": []}).to_string()));
         };
+        if params.caller().is_checked {
+            folder_record::check(&shared, &Address::parse(name)?, params.caller(), "read")?;
+        }
         let pattern = params.get("pattern").filter(|pattern| !pattern.is_empty());
         let prefix = name.trim_end_matches('/');
         let named: Vec<(String, Entry)> =
@@ -34,14 +38,16 @@ pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Respon
         let wanted = named.iter().filter(|(_, entry)| pattern.is_none_or(|pattern| matches(pattern, &entry.name)));
         let page = params.page(wanted.collect(), |(name, _)| name.as_str())?;
         let verbose = params.flag("verbose");
-        let list: Answer<Vec<Value>> =
-            page.into_iter().map(|(name, entry)| described(&shared, name, entry.is_repository, verbose)).collect();
+        let list: Answer<Vec<Value>> = page
+            .into_iter()
+            .map(|(name, entry)| described(&shared, &params, name, entry.is_repository, verbose))
+            .collect();
         Ok(plain(json!({"domains": list?, "hrefs": []}).to_string()))
     })
     .await
 }
 
-fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> Answer<Value> {
+fn described(app: &Shared, params: &Params, name: &str, is_repository: bool, verbose: bool) -> Answer<Value> {
     if !is_repository {
         let mut item = domain::folder(app, name)?;
         item["name"] = json!(name);
@@ -51,18 +57,21 @@ fn described(app: &Shared, name: &str, is_repository: bool, verbose: bool) -> An
     let mut item = json!({"name": name, "class": "domain", "owner": "icecore", "created": time, "lastModified": time});
     if verbose {
         // A repository that cannot be opened must not hide the others.
-        match app.domains.open(name) {
+        match app.domains.open(name).map_err(Failure::from).and_then(|domain| {
+            app.readable(&domain, params)?;
+            Ok(domain)
+        }) {
             Ok(domain) => {
                 let model = model(&domain)?;
                 item["root"] = json!(root(&domain));
                 item["owner"] = json!(model.map_or("icecore", |model| &model.owner));
                 item["created"] = json!(model.map_or(domain.time, |model| model.created));
                 item["lastModified"] = json!(domain.time);
-                for (key, value) in domain::counts(&domain)? {
-                    item[key] = value;
+                for (key, value) in domain::counts(&domain)?.iter() {
+                    item[key] = value.clone();
                 }
             }
-            Err(error) => item["error"] = json!(error.message),
+            Err(error) => item["error"] = json!(hidden(&error.to_string())),
         }
     }
     Ok(item)

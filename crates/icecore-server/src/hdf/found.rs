@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::describe::{described, node};
+use super::describe::{described, hard, node};
 use super::load;
 use super::translate::Dataset;
 use crate::domains::{Collection, Domain, Include, Model, Object, ids};
@@ -43,6 +43,33 @@ impl Found {
                 Some(model) => Ok(object.json(model, &domain.name, include)),
                 None => Err(ids::unknown(&object.id).into()),
             },
+        }
+    }
+
+    /// The titles of a group's links; members of a Zarr group by name, links of a stored object in the order of creation.
+    pub fn titles<'a>(&'a self, domain: &'a Domain) -> Vec<&'a str> {
+        let tree = domain.session.tree();
+        match self {
+            Self::Node(number) => tree
+                .node(*number)
+                .into_iter()
+                .flat_map(|node| tree.children(node))
+                .map(|(_, child)| child.name())
+                .collect(),
+            Self::Object(object) => object.links.keys().map(String::as_str).collect(),
+        }
+    }
+
+    /// A link of a group.
+    pub fn link(&self, domain: &Domain, title: &str) -> Option<Value> {
+        match self {
+            Self::Node(number) => {
+                let tree = domain.session.tree();
+                let group = tree.node(*number).filter(|node| !node.is_array)?;
+                let child = tree.find(&format!("{}/{title}", group.path.trim_end_matches('/')))?;
+                (!title.is_empty() && !title.contains('/')).then(|| hard(domain, child))
+            }
+            Self::Object(object) => object.links.get(title).cloned(),
         }
     }
 

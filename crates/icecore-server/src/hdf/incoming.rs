@@ -28,6 +28,14 @@ impl Elements {
         }
     }
 
+    /// Bytes of the longest element in memory.
+    pub fn longest(&self) -> usize {
+        match self {
+            Self::Fixed { size, .. } => *size,
+            Self::Variable(elements) => size_of::<Vec<u8>>() + elements.iter().map(Vec::len).max().unwrap_or(0),
+        }
+    }
+
     /// One element, repeated.
     pub fn repeated(self, count: usize) -> Self {
         match self {
@@ -36,6 +44,9 @@ impl Elements {
         }
     }
 }
+
+/// Maximum bytes of elements from JSON: short texts are padded to the length of their type.
+const MOST: usize = 256 << 20;
 
 fn short() -> Error {
     Error::new(ErrorKind::Invalid, "the value ends in the middle of an element").hint("send whole elements")
@@ -154,6 +165,10 @@ pub(crate) fn nothing(h5: &H5Type, out: &mut Vec<u8>) {
 /// # Errors
 /// `invalid` for values that do not fit the type.
 pub(crate) fn from_json(value: &Value, rank: usize, h5: &H5Type, big: bool, out: &mut Vec<u8>) -> Result<u64> {
+    if out.len() > MOST {
+        let message = format!("the elements of the request take more than {MOST} bytes");
+        return Err(Error::new(ErrorKind::Memory, message).hint("send fewer at a time"));
+    }
     match (rank, value) {
         (0, value) => one(value, h5, big, out).map(|()| 1),
         (_, Value::Array(items)) => {

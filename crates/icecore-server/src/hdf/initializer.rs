@@ -3,6 +3,7 @@
 use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
+use super::incoming;
 use super::types::H5Type;
 
 /// Maximum number of elements.
@@ -13,11 +14,16 @@ fn bad(what: impl std::fmt::Display) -> Error {
         .hint("for example [\"arange\", \"--start=10\", \"--step=2\"], for a dataset of numbers with one axis")
 }
 
-/// The elements that a new dataset's creation properties ask for; `None` without an initializer.
+/// The number and bytes of the elements that a new dataset's creation properties ask for; `None` without an initializer.
 ///
 /// # Errors
 /// `invalid`, `unsupported` for another initializer.
-pub(super) fn initial(metadata: &Map<String, Value>, h5: &H5Type, dims: &[u64]) -> Result<Option<Value>> {
+pub(super) fn initial(
+    metadata: &Map<String, Value>,
+    h5: &H5Type,
+    big: bool,
+    dims: &[u64],
+) -> Result<Option<(u64, Vec<u8>)>> {
     let given = metadata.get("creationProperties").and_then(|properties| properties.get("initializer"));
     let Some(words) = given.and_then(Value::as_array).filter(|words| !words.is_empty()) else { return Ok(None) };
     let mut words = words.iter().map(|word| word.as_str().unwrap_or_default());
@@ -41,11 +47,16 @@ pub(super) fn initial(metadata: &Map<String, Value>, h5: &H5Type, dims: &[u64]) 
         return Err(bad(format!("{count} elements; at most {MOST} are written")));
     }
     let at = |number: u64| start + step * number as f64;
-    match h5 {
-        H5Type::Integer { .. } => Ok(Some((0..*count).map(|number| json!(at(number).trunc())).collect())),
-        H5Type::Float { .. } => Ok(Some((0..*count).map(|number| json!(at(number))).collect())),
-        _ => Err(bad("not a dataset of numbers")),
+    let is_integer = matches!(h5, H5Type::Integer { .. });
+    if !is_integer && !matches!(h5, H5Type::Float { .. }) {
+        return Err(bad("not a dataset of numbers"));
     }
+    let mut bytes = Vec::new();
+    for number in 0..*count {
+        let element = if is_integer { at(number).trunc() } else { at(number) };
+        incoming::from_json(&json!(element), 0, h5, big, &mut bytes)?;
+    }
+    Ok(Some((*count, bytes)))
 }
 
 #[cfg(test)]
@@ -56,9 +67,9 @@ mod tests {
     fn arange() {
         let of = |words: Value, dims: &[u64]| {
             let metadata = json!({"creationProperties": {"initializer": words}});
-            initial(metadata.as_object().unwrap(), &H5Type::Integer { size: 4, signed: true }, dims)
+            initial(metadata.as_object().unwrap(), &H5Type::Integer { size: 1, signed: true }, false, dims)
         };
-        assert_eq!(of(json!(["arange", "--start=10", "--step=2"]), &[3]).unwrap(), Some(json!([10.0, 12.0, 14.0])));
+        assert_eq!(of(json!(["arange", "--start=10", "--step=2"]), &[3]).unwrap(), Some((3, vec![10, 12, 14])));
         assert_eq!(of(json!([]), &[3]).unwrap(), None);
         assert_eq!(of(json!(["chunklocator"]), &[3]).unwrap_err().kind, ErrorKind::Unsupported);
         for (words, dims) in

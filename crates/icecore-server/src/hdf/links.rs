@@ -1,17 +1,21 @@
 //! Links of a group, all or by title. Each member of a Zarr group without stored links is a hard link.
 
+use std::collections::HashSet;
+
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
+use icecore::cancel;
 use serde_json::{Map, Value, json};
 
 use super::folders::matches;
 use super::found::Found;
 use super::reply;
 use crate::app::App;
-use crate::domains::{Collection, Domain, Include, ids};
+use crate::domains::{Collection, Domain, ids};
 use crate::error::{Answer, Failure};
 use crate::params::Params;
+use crate::percent::encoded;
 
 /// A link as an item of a list.
 fn item(domain: &Domain, title: &str, link: &Value) -> Value {
@@ -20,33 +24,41 @@ fn item(domain: &Domain, title: &str, link: &Value) -> Value {
     if let Some(id) = link.get("id").and_then(Value::as_str) {
         let collection = ids::collection(id).unwrap_or(Collection::Groups).name();
         item["collection"] = json!(collection);
-        item["target"] = json!(format!("/{collection}/{id}?domain={}", reply::encoded(&domain.name)));
+        item["target"] = json!(format!("/{collection}/{id}?domain={}", encoded(&domain.name)));
     }
     item
 }
 
-/// The links of a group in listing order.
-fn of(domain: &Domain, id: &str, params: &Params) -> Answer<Vec<(String, Value)>> {
+/// The wanted links of a group in listing order: those behind `Marker`, at most `Limit`. Only these are made.
+fn of(
+    domain: &Domain,
+    id: &str,
+    params: &Params,
+    is_paged: bool,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Answer<Vec<(String, Value)>> {
     let found = Found::new(domain, Collection::Groups, id)?;
-    let mut object = found.json(domain, Include { attributes: false, links: true, path: false })?;
-    let Some(Value::Object(links)) = object.remove("links") else { return Ok(Vec::new()) };
-    let mut list: Vec<(String, Value)> = links.into_iter().collect();
     let is_ordered = matches!(&found, Found::Object(object) if object.is_ordered());
-    if !params.get("createorder").map_or(is_ordered, |_| params.flag("createorder")) {
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+    let is_ordered = params.get("createorder").map_or(is_ordered, |_| params.flag("createorder"));
+    let mut titles = found.titles(domain);
+    if !is_ordered {
+        titles.sort_unstable();
     }
-    Ok(list)
+    titles.retain(|title| wanted(title));
+    if is_paged {
+        if let Some(marker) = params.get("marker").filter(|marker| !marker.is_empty()) {
+            let behind = titles.iter().position(|title| *title == marker).map_or(0, |at| at + 1);
+            titles.drain(..behind);
+        }
+        let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
+        titles.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    let links = titles.into_iter().map(|title| Some((title.to_owned(), found.link(domain, title)?)));
+    Ok(links.flatten().collect())
 }
 
-fn listed(domain: &Domain, id: &str, params: &Params, wanted: impl Fn(&str) -> bool) -> Answer<Vec<Value>> {
-    let mut list = of(domain, id, params)?;
-    list.retain(|(title, _)| wanted(title));
-    if let Some(marker) = params.get("marker").filter(|marker| !marker.is_empty()) {
-        let behind = list.iter().position(|(title, _)| title == marker).map_or(0, |at| at + 1);
-        list.drain(..behind);
-    }
-    let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
-    list.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+fn listed(domain: &Domain, id: &str, params: &Params, wanted: &dyn Fn(&str) -> bool) -> Answer<Vec<Value>> {
+    let list = of(domain, id, params, true, wanted)?;
     Ok(list.iter().map(|(title, link)| item(domain, title, link)).collect())
 }
 
@@ -57,7 +69,8 @@ fn followed(domain: &Domain, id: &str, params: &Params, wanted: &dyn Fn(&str) ->
         if lists.contains_key(&id) {
             continue;
         }
-        let all = of(domain, &id, params)?;
+        cancel::check()?;
+        let all = of(domain, &id, params, false, &|_| true)?;
         let groups = all.iter().filter_map(|(_, link)| link.get("id")?.as_str()).filter(|id| id.starts_with('g'));
         open.extend(groups.map(str::to_owned));
         let list: Vec<Value> =
@@ -76,7 +89,7 @@ pub(super) async fn list(State(app): State<App>, Path(id): Path<String>, headers
             if params.flag("follow_links") {
                 return Ok(json!({"links": followed(&domain, &id, &params, &wanted)?, "hrefs": []}));
             }
-            Ok(json!({"links": listed(&domain, &id, &params, wanted)?, "hrefs": []}))
+            Ok(json!({"links": listed(&domain, &id, &params, &wanted)?, "hrefs": []}))
         })
     })
     .await
@@ -91,9 +104,7 @@ pub(super) async fn one(
     let domain = app.domain(&params).await?;
     app.blocking(move || {
         reply::versioned(&headers, &domain, || {
-            let mut found = of(&domain, &id, &params)?;
-            found.retain(|(each, _)| *each == title);
-            let (title, link) = found.pop().ok_or_else(|| {
+            let link = Found::new(&domain, Collection::Groups, &id)?.link(&domain, &title).ok_or_else(|| {
                 let hint = format!("GET /groups/{id}/links lists them");
                 Failure::missing(format!("the group has no link {title:?}"), hint)
             })?;
@@ -110,19 +121,18 @@ pub(super) async fn named(State(app): State<App>, Path(id): Path<String>, params
     let domain = app.domain(&params).await?;
     app.blocking(move || {
         let body = reply::json_body(&body)?;
-        let names = |value: Option<&Value>| -> Option<Vec<String>> {
+        let names = |value: Option<&Value>| -> Option<HashSet<String>> {
             Some(value?.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         };
-        let wanted = |names: &Option<Vec<String>>, title: &str| {
-            names.as_ref().is_none_or(|names| names.iter().any(|name| name == title))
-        };
+        let wanted =
+            |names: &Option<HashSet<String>>, title: &str| names.as_ref().is_none_or(|names| names.contains(title));
         let groups = body.get("group_ids").or_else(|| body.get("grp_ids")).and_then(Value::as_object);
         let links: Value = match groups {
             Some(groups) => {
                 let mut lists = Map::new();
                 for (id, value) in groups {
                     let titles = names(Some(value));
-                    let list = listed(&domain, id, &params, |title| wanted(&titles, title))?;
+                    let list = listed(&domain, id, &params, &|title| wanted(&titles, title))?;
                     lists.insert(id.clone(), list.into());
                 }
                 lists.into()
@@ -133,7 +143,7 @@ pub(super) async fn named(State(app): State<App>, Path(id): Path<String>, params
             }
             None => {
                 let titles = names(body.get("titles"));
-                listed(&domain, &id, &params, |title| wanted(&titles, title))?.into()
+                listed(&domain, &id, &params, &|title| wanted(&titles, title))?.into()
             }
         };
         Ok(reply::plain(json!({"links": links, "hrefs": []}).to_string()))

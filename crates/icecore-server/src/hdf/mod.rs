@@ -49,7 +49,6 @@ use axum::routing::get;
 use crate::app::App;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
-#[cfg(feature = "fuzzing")]
 pub(crate) use reply::json_body as plain_json;
 pub(crate) use reply::plain;
 

@@ -83,8 +83,7 @@ async fn ids(app: App, collection: Collection, headers: HeaderMap, params: Param
     let domain = app.domain(&params).await?;
     app.blocking(move || {
         reply::versioned(&headers, &domain, || {
-            let mut found = ids_of(&domain, collection)?;
-            found.sort_unstable();
+            let found = ids_of(&domain, collection)?;
             let page = params.page(found.iter().collect(), |id| id.as_str())?;
             Ok(json!({collection.name(): page, "hrefs": []}))
         })
@@ -92,8 +91,17 @@ async fn ids(app: App, collection: Collection, headers: HeaderMap, params: Param
     .await
 }
 
-/// The ids of a collection, without the root group's.
-fn ids_of(domain: &Domain, collection: Collection) -> Answer<Vec<String>> {
+/// The sorted ids of a collection, without the root group's. They belong to the version, so they are listed once.
+fn ids_of(domain: &Domain, collection: Collection) -> Answer<Arc<Vec<String>>> {
+    if let Some(known) = domain.datasets.get(collection.name()) {
+        return Ok(known);
+    }
+    let mut found = listed(domain, collection)?;
+    found.sort_unstable();
+    Ok(domain.datasets.put(collection.name(), found))
+}
+
+fn listed(domain: &Domain, collection: Collection) -> Answer<Vec<String>> {
     if let Some(model) = model(domain)? {
         let wanted = model.objects().filter(|each| each.collection == collection && each.id != model.root);
         return Ok(wanted.map(|each| each.id.clone()).collect());

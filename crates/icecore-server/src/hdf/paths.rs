@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use icecore::cancel;
 use serde_json::{Map, Value, json};
 
 use super::found::{Found, root};
@@ -32,6 +33,7 @@ impl Walk<'_> {
         let first = if path.starts_with('/') { root(domain) } else { base };
         let (mut domain, mut id) = (Arc::clone(domain), first.to_owned());
         for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+            cancel::check()?;
             match link(&domain, &id, part, path) {
                 Ok(link) => (domain, id) = self.follow(&domain, &id, &link, path)?,
                 // The name of a channel: H1:X is H1/X.
@@ -79,9 +81,7 @@ fn link(domain: &Domain, group: &str, title: &str, path: &str) -> Answer<Value> 
     if ids::collection(group) != Some(Collection::Groups) {
         return Err(none());
     }
-    let include = Include { attributes: false, links: true, path: false };
-    let object = Found::new(domain, Collection::Groups, group)?.json(domain, include)?;
-    object.get("links").and_then(|links| links.get(title)).cloned().ok_or_else(none)
+    Found::new(domain, Collection::Groups, group)?.link(domain, title).ok_or_else(none)
 }
 
 pub(super) async fn post(State(app): State<App>, params: Params, body: Bytes) -> Answer {

@@ -24,6 +24,7 @@ use super::{body, elements};
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::params::Params;
+use crate::size::check_size;
 
 /// Result of a query.
 struct Hits {
@@ -96,6 +97,7 @@ fn hits(reading: &Reading, picks: &Picks, clause: &str, limit: Option<u64>) -> A
     let most = reading.app.config.limits.points;
     let wanted = limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
     let mut found = Hits { indices: Vec::new(), parts: Vec::new() };
+    let mut bytes = 0_u64;
     for part in picks.blocks(view.grid(), meta.dtype.size(), reading.domain.session.limits()) {
         let left = wanted - found.indices.len() as u64;
         if left == 0 {
@@ -106,17 +108,28 @@ fn hits(reading: &Reading, picks: &Picks, clause: &str, limit: Option<u64>) -> A
         matching(&filter, &columns, &values, &mut rows)?;
         rows.truncate(usize::try_from(left).unwrap_or(usize::MAX));
         found.indices.extend(rows.iter().map(|row| place(&part, u64::from(*row))));
-        if found.indices.len() as u64 > most {
-            return Err(Failure::too_large(
-                format!("the query finds more than {most} elements"),
-                "narrow it, select a part of the dataset, or give a Limit",
-            ));
-        }
+        check_count(found.indices.len(), most)?;
         if !rows.is_empty() {
-            found.parts.push(values.taken(&rows));
+            let taken = values.taken(&rows)?;
+            bytes += taken.bytes.len() as u64 + taken.blobs().iter().map(|blob| blob.len() as u64).sum::<u64>();
+            check_size(1, bytes as usize, reading.app.config.limits.elements)?;
+            found.parts.push(taken);
         }
     }
     Ok(found)
+}
+
+/// Maximum number of records that a query changes.
+const MOST: u64 = 4 << 20;
+
+fn check_count(count: usize, most: u64) -> Answer<()> {
+    if count as u64 <= most {
+        return Ok(());
+    }
+    Err(Failure::too_large(
+        format!("the query finds more than {most} elements"),
+        "narrow it, select a part of the dataset, or give a Limit",
+    ))
 }
 
 /// The indexes of the records that match a query.
@@ -135,6 +148,10 @@ pub(super) fn places(
         let mut rows = Vec::new();
         matching(&filter, &columns, &values, &mut rows)?;
         found.extend(rows.iter().map(|row| place(&part, u64::from(*row))));
+        check_count(found.len(), MOST)?;
+        if limit.is_some_and(|limit| limit > 0 && found.len() as u64 >= limit) {
+            break;
+        }
     }
     found
         .truncate(limit.filter(|limit| *limit > 0).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));

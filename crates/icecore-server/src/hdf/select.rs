@@ -1,5 +1,6 @@
 //! Requests for elements: parse selection, fields and form, and read.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -18,6 +19,7 @@ use crate::app::App;
 use crate::domains::Domain;
 use crate::error::Answer;
 use crate::params::Params;
+use crate::size::check_size;
 
 /// A dataset with its request.
 pub(super) struct Reading {
@@ -71,7 +73,8 @@ impl Reading {
     pub fn whole(&self, selection: &Selection) -> Result<Values> {
         let begun = Instant::now();
         let view = &self.dataset.view;
-        let (values, report) = self.domain.session.read_into(view, selection, self.app.buffers.take(), None)?;
+        check_size(selection.out_len(), view.meta().dtype.size(), self.app.config.limits.elements)?;
+        let (values, report) = self.domain.session.read_into(view, selection, self.app.buffers.take())?;
         let metrics = &self.app.metrics;
         metrics.blocks.fetch_add(1, Ordering::Relaxed);
         metrics.value_bytes.fetch_add(values.bytes.len() as u64, Ordering::Relaxed);
@@ -108,7 +111,11 @@ fn fields(h5: &H5Type, names: &str) -> Result<Vec<usize>> {
                 .hint(format!("the fields are {}", known.join(", ")))
         })
     };
-    names.split(':').map(number).collect()
+    let numbers: Vec<usize> = names.split(':').map(number).collect::<Result<_>>()?;
+    if numbers.len() > numbers.iter().collect::<HashSet<_>>().len() {
+        return Err(Error::new(ErrorKind::Invalid, "fields: a field is named twice").hint("name each field once"));
+    }
+    Ok(numbers)
 }
 
 /// Records with only the given fields.

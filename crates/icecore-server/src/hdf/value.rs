@@ -53,7 +53,9 @@ pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, 
         return Ok(body::binary(stream::body(&app, bytes(reading, picks), length).await?));
     }
     let limit = app.config.limits.json_elements;
-    if picks.len() > limit {
+    // An empty selection still has the lists around its elements.
+    let lists = picks.out_shape().iter().take_while(|count| **count > 0).fold(1_u64, |all, n| all.saturating_mul(*n));
+    if picks.len().max(lists) > limit {
         return Err(Failure::too_large(
             format!("{} elements as JSON; at most {limit} are sent", picks.len()),
             "ask with Accept: application/octet-stream, or select less",
@@ -63,14 +65,14 @@ pub(super) async fn values(reading: Reading, picks: Picks, headers: &HeaderMap, 
     Ok(body::json(stream::body(&app, texts(reading, picks, reduce), None).await?))
 }
 
-/// The blocks of a selection.
-fn blocks(reading: &Reading, picks: &Picks) -> Vec<Picks> {
+/// The blocks of a selection, one at a time: a large dataset has millions of them.
+fn blocks(reading: &Reading, picks: Picks) -> impl Iterator<Item = Picks> + Send + use<> {
     let view = &reading.dataset.view;
-    picks.blocks(view.grid(), view.meta().dtype.size(), reading.domain.session.limits()).collect()
+    picks.into_blocks(view.grid(), view.meta().dtype.size(), reading.domain.session.limits())
 }
 
 fn bytes(reading: Reading, picks: Picks) -> Blocks {
-    let parts = blocks(&reading, &picks).into_iter();
+    let parts = blocks(&reading, picks);
     Box::new(parts.map(move |part| Ok(encoded(&reading, &part)?)))
 }
 
@@ -87,7 +89,7 @@ fn texts(reading: Reading, picks: Picks, reduce: bool) -> Blocks {
     if shape.contains(&0) {
         empty(&shape, &mut begun);
     }
-    let parts = blocks(&reading, &picks).into_iter();
+    let parts = blocks(&reading, picks);
     let middle = parts.map(move |part| {
         let values = reading.narrowed(reading.whole(&part.selection()?)?)?;
         let mut out = String::with_capacity(TEXT_BLOCK.min(8 * values.bytes.len() + 2));

@@ -15,11 +15,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use icecore::cancel;
 use icecore::catalog::{Repo, Storage};
 use icecore::grid::{Error, ErrorKind};
 
 use crate::domains::{Address, Domain, Domains, Found};
 use crate::error::{Answer, Failure};
+use crate::turn;
 pub(crate) use state::{Loader, State};
 pub(crate) use values::Places;
 
@@ -68,7 +70,8 @@ impl Live {
                     Ok(done)
                 }
                 Err(failure) => {
-                    state.undo(before)?;
+                    // Also if the client has left.
+                    cancel::scoped(None, || state.undo(before))?;
                     Err(failure)
                 }
             }
@@ -77,9 +80,9 @@ impl Live {
 
     /// Commits the changes as a version. A conflict with another writer drops them.
     pub fn commit(&self, is_end: bool) -> Answer<()> {
-        let mut slot = self.lock();
+        let mut slot = if is_end { self.lock() } else { turn::lock(&self.state, &self.name)? };
         let Some(state) = slot.as_mut() else { return Ok(()) };
-        match state.commit(is_end) {
+        match cancel::scoped(None, || state.commit(is_end)) {
             Ok(true) => {
                 if state.commits >= COMMITS && state.unlinked.is_empty() {
                     *slot = None;
@@ -120,7 +123,7 @@ impl Live {
 
     /// Runs work with the domain locked. The first change starts from the newest version.
     fn locked_for<T>(&self, is_change: bool, work: impl FnOnce(&mut State) -> Answer<T>) -> Answer<T> {
-        let mut slot = self.lock();
+        let mut slot = turn::lock(&self.state, &self.name)?;
         let is_due = |state: &State| is_change || state.looked.elapsed() >= self.fresh;
         let is_old = slot.as_ref().is_some_and(|state| !state.has_changes() && is_due(state));
         if is_old && let Some(state) = slot.as_mut() {
@@ -228,7 +231,7 @@ impl Lives {
     /// Removes a domain with all its versions.
     pub fn remove(&self, domains: &Domains, name: &str) -> Answer<()> {
         let live = self.live(domains, name)?;
-        let mut slot = live.lock();
+        let mut slot = turn::lock(&live.state, name)?;
         *slot = None;
         let gone = Repo::open(&live.storage).and_then(|repo| repo.remove(false))?;
         if !gone {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use icecore::cancel;
 use icecore::catalog::{Repo, Storage};
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{Limits, Session};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::domains::ids::{self, Ids};
 use crate::domains::{Collection, Domain, Model, Object, domain};
 use crate::error::Answer;
-use crate::kept::Kept;
+use crate::kept::{Kept, Texts};
 use crate::unique::{now, random};
 
 /// Reads the objects of a domain.
@@ -144,6 +145,7 @@ impl State {
             model: OnceLock::from(Arc::new(self.model.clone())),
             objects: OnceLock::new(),
             datasets: Kept::default(),
+            texts: Texts::default(),
         });
         self.picture = Some(Arc::clone(&domain));
         Ok(domain)
@@ -261,6 +263,7 @@ impl State {
 
     /// Adds a link; false if it existed.
     pub fn link(&mut self, group: &str, title: &str, mut link: Value) -> Answer<bool> {
+        cancel::check()?;
         if title.is_empty() || title.contains('/') {
             return Err(crate::error::Failure::invalid(
                 format!("the link's title {title:?}"),

@@ -1,8 +1,9 @@
 //! Write elements chunk by chunk; a chunk that is written in part is read first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use icecore::cancel;
 use icecore::chunk::ArrayMeta;
 use icecore::grid::{Axis, Error, ErrorKind, Region, Result};
 use icecore::read::ArrayView;
@@ -11,6 +12,10 @@ use icecore::write::Data;
 
 use super::state::State;
 use crate::hdf::incoming::Elements;
+use crate::size::check_size;
+
+/// Maximum bytes of stored elements that a change reads.
+const MOST: u64 = 256 << 20;
 
 /// Destination of elements, in the order in which they are sent.
 pub(crate) enum Places {
@@ -19,11 +24,41 @@ pub(crate) enum Places {
     Points(Vec<u64>),
 }
 
-/// One axis of a chunk: its start, its length, and pairs of (position in the chunk, index in the selection).
+/// One axis of a chunk: its start, its length, and what of the selection lies in it.
 struct Cut {
     start: u64,
     len: u64,
-    pairs: Vec<(u64, u64)>,
+    along: Along,
+}
+
+/// Pairs of (position in the chunk, index in the selection).
+enum Along {
+    Range { position: u64, step: u64, index: u64, count: u64 },
+    List(Vec<(u64, u64)>),
+}
+
+impl Along {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Range { count, .. } => *count,
+            Self::List(pairs) => pairs.len() as u64,
+        }
+    }
+
+    fn pair(&self, number: u64) -> (u64, u64) {
+        match self {
+            Self::Range { position, step, index, .. } => (position + number * step, index + number),
+            Self::List(pairs) => pairs.get(number as usize).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Whether it has every position of an axis of this length.
+    fn covers(&self, len: u64) -> bool {
+        match self {
+            Self::Range { count, .. } => *count == len,
+            Self::List(pairs) => pairs.iter().map(|(position, _)| position).collect::<HashSet<_>>().len() as u64 == len,
+        }
+    }
 }
 
 fn extent(axis: &Axis, len: u64, at: u64) -> (u64, u64) {
@@ -31,53 +66,102 @@ fn extent(axis: &Axis, len: u64, at: u64) -> (u64, u64) {
     (start, chunk.min(len - start))
 }
 
-fn cuts(axis: &Axis, len: u64, pick: &Pick) -> Vec<Cut> {
-    let coordinates: Box<dyn Iterator<Item = u64>> = match pick {
-        Pick::Range { start, step, count } => Box::new((0..*count).map(move |i| start + i * step)),
-        Pick::List(list) => Box::new(list.iter().copied()),
-    };
-    let mut cuts: BTreeMap<u64, Cut> = BTreeMap::new();
-    let mut last = (0, 0);
-    for (number, at) in (0..).zip(coordinates) {
-        if at < last.0 || at >= last.0 + last.1 {
-            last = extent(axis, len, at);
+/// The chunks of an axis that a selection touches.
+fn cuts(axis: &Axis, len: u64, pick: &Pick) -> Result<Vec<Cut>> {
+    match pick {
+        Pick::Range { start, step, count } => {
+            let (mut cuts, mut index) = (Vec::new(), 0);
+            while index < *count {
+                let at = start + index * step;
+                let (first, long) = extent(axis, len, at);
+                let here = ((first + long - 1 - at) / step + 1).min(count - index);
+                let along = Along::Range { position: at - first, step: *step, index, count: here };
+                cuts.push(Cut { start: first, len: long, along });
+                check_chunks(cuts.len())?;
+                index += here;
+            }
+            Ok(cuts)
         }
-        let cut = cuts.entry(last.0).or_insert_with(|| Cut { start: last.0, len: last.1, pairs: Vec::new() });
-        cut.pairs.push((at - last.0, number));
+        Pick::List(list) => {
+            let mut cuts: BTreeMap<u64, (u64, Vec<(u64, u64)>)> = BTreeMap::new();
+            for (index, at) in (0..).zip(list) {
+                let (first, long) = extent(axis, len, *at);
+                cuts.entry(first).or_insert((long, Vec::new())).1.push((at - first, index));
+            }
+            check_chunks(cuts.len())?;
+            let cut = |(start, (len, pairs))| Cut { start, len, along: Along::List(pairs) };
+            Ok(cuts.into_iter().map(cut).collect())
+        }
     }
-    cuts.into_values().collect()
 }
 
-/// Elements of one chunk: (position in the chunk, index among the sent elements).
-struct Patch {
+/// Maximum number of chunks of a request.
+const MOST_CHUNKS: usize = 1 << 20;
+
+fn check_chunks(count: usize) -> Result<()> {
+    if count <= MOST_CHUNKS {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::Memory, format!("the selection has more than {MOST_CHUNKS} chunks"));
+    Err(error.hint("write fewer elements at a time, or choose larger chunks"))
+}
+
+/// Elements of one chunk.
+struct Patch<'a> {
     region: Region,
-    pairs: Vec<(usize, usize)>,
+    pairs: Pairs<'a>,
 }
 
-impl Patch {
+/// Pairs of (position in the chunk, index among the sent elements).
+enum Pairs<'a> {
+    /// All combinations of the axes, and the counts of the selection.
+    Product(Vec<&'a Cut>, &'a [u64]),
+    List(Vec<(usize, usize)>),
+}
+
+impl Pairs<'_> {
+    fn each(&self, work: &mut dyn FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        match self {
+            Self::List(pairs) => pairs.iter().try_for_each(|(to, from)| work(*to, *from)),
+            Self::Product(cuts, counts) => combined(cuts, counts, (0, 0), work),
+        }
+    }
+}
+
+fn combined(
+    cuts: &[&Cut],
+    counts: &[u64],
+    (to, from): (u64, u64),
+    work: &mut dyn FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
+    let (Some((cut, inner)), Some((count, counts))) = (cuts.split_first(), counts.split_first()) else {
+        return work(to as usize, from as usize);
+    };
+    (0..cut.along.len()).try_for_each(|number| {
+        let (position, index) = cut.along.pair(number);
+        combined(inner, counts, (to * cut.len + position, from * count + index), work)
+    })
+}
+
+impl Patch<'_> {
     fn is_whole(&self) -> bool {
-        let mut seen = vec![false; self.region.shape.iter().product::<u64>() as usize];
-        for (at, _) in &self.pairs {
-            if let Some(flag) = seen.get_mut(*at) {
-                *flag = true;
+        match &self.pairs {
+            Pairs::Product(cuts, _) => cuts.iter().all(|cut| cut.along.covers(cut.len)),
+            Pairs::List(pairs) => {
+                let places: HashSet<usize> = pairs.iter().map(|(to, _)| *to).collect();
+                places.len() as u64 == self.region.shape.iter().product::<u64>()
             }
         }
-        seen.iter().all(|flag| *flag)
     }
 }
 
-fn of_picks(meta: &ArrayMeta, picks: &Picks, each: &mut dyn FnMut(Patch) -> Result<()>) -> Result<()> {
+fn of_picks(meta: &ArrayMeta, picks: &Picks, each: &mut dyn FnMut(Patch<'_>) -> Result<()>) -> Result<()> {
     if picks.is_empty() {
         return Ok(());
     }
-    let axes: Vec<Vec<Cut>> = meta
-        .grid
-        .axes
-        .iter()
-        .zip(&meta.shape)
-        .zip(&picks.axes)
-        .map(|((axis, len), pick)| cuts(axis, *len, pick))
-        .collect();
+    let axes = meta.grid.axes.iter().zip(&meta.shape).zip(&picks.axes);
+    let axes: Vec<Vec<Cut>> = axes.map(|((axis, len), pick)| cuts(axis, *len, pick)).collect::<Result<_>>()?;
+    check_chunks(axes.iter().fold(1_usize, |all, cuts| all.saturating_mul(cuts.len())))?;
     let counts: Vec<u64> = picks.out_shape();
     let mut at = vec![0_usize; axes.len()];
     loop {
@@ -86,18 +170,7 @@ fn of_picks(meta: &ArrayMeta, picks: &Picks, each: &mut dyn FnMut(Patch) -> Resu
             start: chosen.iter().map(|cut| cut.start).collect(),
             shape: chosen.iter().map(|cut| cut.len).collect(),
         };
-        let mut pairs: Vec<(usize, usize)> = vec![(0, 0)];
-        for (cut, count) in chosen.iter().zip(&counts) {
-            pairs = pairs
-                .iter()
-                .flat_map(|(to, from)| {
-                    cut.pairs
-                        .iter()
-                        .map(move |(t, f)| (to * cut.len as usize + *t as usize, from * *count as usize + *f as usize))
-                })
-                .collect();
-        }
-        each(Patch { region, pairs })?;
+        each(Patch { region, pairs: Pairs::Product(chosen, &counts) })?;
         let mut axis = axes.len();
         loop {
             if axis == 0 {
@@ -114,9 +187,9 @@ fn of_picks(meta: &ArrayMeta, picks: &Picks, each: &mut dyn FnMut(Patch) -> Resu
     }
 }
 
-fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch) -> Result<()>) -> Result<()> {
+fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch<'_>) -> Result<()>) -> Result<()> {
     let rank = meta.shape.len().max(1);
-    let mut patches: BTreeMap<Vec<u64>, Patch> = BTreeMap::new();
+    let mut patches: BTreeMap<Vec<u64>, (Region, Vec<(usize, usize)>)> = BTreeMap::new();
     for (number, point) in points.chunks_exact(rank).enumerate() {
         let (mut start, mut shape, mut to) = (Vec::new(), Vec::new(), 0);
         for ((axis, len), at) in meta.grid.axes.iter().zip(&meta.shape).zip(point) {
@@ -133,26 +206,29 @@ fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch) -> Re
             shape.push(count);
         }
         let region = Region { start: start.clone(), shape };
-        patches.entry(start).or_insert(Patch { region, pairs: Vec::new() }).pairs.push((to, number));
+        patches.entry(start).or_insert((region, Vec::new())).1.push((to, number));
     }
-    patches.into_values().try_for_each(each)
+    check_chunks(patches.len())?;
+    patches.into_values().try_for_each(|(region, pairs)| each(Patch { region, pairs: Pairs::List(pairs) }))
 }
 
 /// Copies elements to their positions. `field`: only these bytes of each element, which `elements` then consists of.
-fn patched(old: Elements, new: &Elements, pairs: &[(usize, usize)]) -> Result<Elements> {
+fn patched(old: Elements, new: &Elements, pairs: &Pairs<'_>) -> Result<Elements> {
     let lost = || Error::new(ErrorKind::Internal, "elements of two kinds, or outside of their chunk");
     match (old, new) {
         (Elements::Fixed { mut bytes, size }, Elements::Fixed { bytes: from, size: other }) if size == *other => {
-            for (to, number) in pairs {
+            pairs.each(&mut |to, number| {
                 let element = from.get(number * size..(number + 1) * size).ok_or_else(lost)?;
                 bytes.get_mut(to * size..(to + 1) * size).ok_or_else(lost)?.copy_from_slice(element);
-            }
+                Ok(())
+            })?;
             Ok(Elements::Fixed { bytes, size })
         }
         (Elements::Variable(mut elements), Elements::Variable(from)) => {
-            for (to, number) in pairs {
-                elements.get_mut(*to).ok_or_else(lost)?.clone_from(from.get(*number).ok_or_else(lost)?);
-            }
+            pairs.each(&mut |to, number| {
+                elements.get_mut(to).ok_or_else(lost)?.clone_from(from.get(number).ok_or_else(lost)?);
+                Ok(())
+            })?;
             Ok(Elements::Variable(elements))
         }
         _ => Err(lost()),
@@ -199,6 +275,11 @@ impl State {
     /// The elements at some positions.
     pub(crate) fn read(&mut self, path: &str, places: &Places) -> Result<Elements> {
         let view = self.view(path)?;
+        let count = match places {
+            Places::Picks(picks) => picks.len(),
+            Places::Points(points) => points.len() as u64,
+        };
+        check_size(count, view.meta().dtype.size(), MOST)?;
         let values = match places {
             Places::Picks(picks) => self.session.read(&view, picks)?,
             Places::Points(points) => {
@@ -206,7 +287,7 @@ impl State {
                 let columns: Vec<Vec<u64>> =
                     (0..rank).map(|axis| points.iter().skip(axis).step_by(rank).copied().collect()).collect();
                 let selection = icecore::grid::Selection::points(&view.meta().shape, &columns)?;
-                self.session.read_into(&view, &selection, Vec::new(), None)?.0
+                self.session.read_into(&view, &selection, Vec::new())?.0
             }
         };
         from_values(values)
@@ -229,7 +310,8 @@ impl State {
         self.has_written = true;
         self.stale = true;
         let writing = self.writing()?;
-        let mut each = |patch: Patch| {
+        let mut each = |patch: Patch<'_>| {
+            cancel::check()?;
             let count = patch.region.shape.iter().product::<u64>() as usize;
             let old = if patch.is_whole() {
                 blank(count, elements)

@@ -26,7 +26,7 @@ pub(super) fn chunk(app: &App, domain: &Domain, path: &str, place: &[u64]) -> An
         let start = at.checked_mul(*length).filter(|start| start < len).ok_or_else(outside)?;
         *pick = Pick::Range { start, step: 1, count: (*length).min(len - start) };
     }
-    let (values, _) = domain.session.read_into(&view, &picks.selection()?, app.buffers.take(), None)?;
+    let (values, _) = domain.session.read_into(&view, &picks.selection()?, app.buffers.take())?;
     if values.dtype.is_vlen() {
         return Ok(Bytes::from(texts(&values, &picks.out_shape(), &lengths, &meta.fill)?));
     }

@@ -1,6 +1,7 @@
 //! `zarr.json` of groups and arrays, in a form that any Zarr v3 reader supports.
 
 use bytes::Bytes;
+use icecore::cancel;
 use icecore::session::Node;
 use serde_json::{Map, Value, json};
 
@@ -13,17 +14,25 @@ pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {
     let tree = domain.session.tree();
     let node = tree.find(path).and_then(|number| tree.node(number));
     let node = node.ok_or_else(|| Failure::missing(format!("there is no {path}"), "see the root group's zarr.json"))?;
+    domain.texts.get(&node.path, || made(domain, node))
+}
+
+fn made(domain: &Domain, node: &Node) -> Answer<Bytes> {
     let mut document = plain(domain, node)?;
     if !node.is_array {
         let mut metadata = Map::new();
-        let prefix = if path == "/" { "/".to_owned() } else { format!("{path}/") };
-        let is_shown = |each: &&Node| each.path.len() > prefix.len() && !is_hidden(&each.path);
-        for below in tree.nodes().iter().filter(is_shown) {
-            if let Some(name) = below.path.strip_prefix(&prefix) {
+        let from = if node.path == "/" { 1 } else { node.path.len() + 1 };
+        let tree = domain.session.tree();
+        let mut open: Vec<&Node> = vec![node];
+        while let Some(each) = open.pop() {
+            cancel::check()?;
+            open.extend(tree.children(each).map(|(_, child)| child).filter(|child| !is_hidden(&child.path)));
+            if let Some(name) = each.path.get(from..).filter(|name| !name.is_empty()) {
                 // An array of an unknown type is served unchanged.
-                metadata.insert(name.to_owned(), plain(domain, below).or_else(|_| stored(domain, below))?.into());
+                metadata.insert(name.to_owned(), plain(domain, each).or_else(|_| stored(domain, each))?.into());
             }
         }
+        metadata.sort_keys();
         let consolidated = json!({"kind": "inline", "must_understand": false, "metadata": metadata});
         document.insert("consolidated_metadata".to_owned(), consolidated);
     }

@@ -131,8 +131,10 @@ impl Reply {
 impl Running {
     pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        let mut request =
-            format!("{method} {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+        let mut request = format!(
+            "{method} {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n",
+            body.len()
+        );
         headers.iter().for_each(|(name, value)| request.push_str(&format!("{name}: {value}\r\n")));
         stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
         stream.write_all(body).unwrap();
@@ -144,7 +146,7 @@ impl Running {
     /// The bytes of a response as they arrive.
     pub fn raw(&self, target: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        write!(stream, "GET {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).unwrap();
         all

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::Precision;
+use crate::cancel;
 use crate::store::Wrap;
 
 /// Options of a read.
@@ -21,7 +22,7 @@ pub struct ReadOptions {
     pub wrap: Option<Wrap>,
     /// Required precision of floating-point numbers.
     pub precision: Precision,
-    /// When set, the read ends early with `interrupted`.
+    /// When set, the read ends early with `interrupted`; by default the flag of the thread's work.
     pub cancel: Option<Arc<AtomicBool>>,
 }
 
@@ -39,6 +40,13 @@ impl ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { memory: 128 << 20, concurrency: 64, cache: true, wrap: None, precision: Precision::Exact, cancel: None }
+        Self {
+            memory: 128 << 20,
+            concurrency: 64,
+            cache: true,
+            wrap: None,
+            precision: Precision::Exact,
+            cancel: cancel::current(),
+        }
     }
 }

@@ -16,10 +16,27 @@ impl Picks {
         itemsize: usize,
         limits: &Limits,
     ) -> impl Iterator<Item = Picks> + Send + 'a + use<'a> {
+        let (axis, run, count) = self.divided(grid, itemsize, limits);
+        (0..count).map(move |number| self.block(axis, run, number))
+    }
+
+    /// The same blocks, from a selection that is no longer needed.
+    pub fn into_blocks(
+        self,
+        grid: &ChunkGrid,
+        itemsize: usize,
+        limits: &Limits,
+    ) -> impl Iterator<Item = Picks> + Send + use<> {
+        let (axis, run, count) = self.divided(grid, itemsize, limits);
+        (0..count).map(move |number| self.block(axis, run, number))
+    }
+
+    /// The axis along which blocks are runs, the length of a run, and the number of blocks.
+    fn divided(&self, grid: &ChunkGrid, itemsize: usize, limits: &Limits) -> (usize, u64, u64) {
         let out = self.out_shape();
         let mut bytes = itemsize.max(1) as u64;
         let mut axis = out.len();
-        // The axis along which blocks are runs: all axes after it fit completely into a block.
+        // All axes after it fit completely into a block.
         while axis > 0 {
             let whole = bytes.saturating_mul(out.get(axis - 1).copied().unwrap_or(1));
             if whole > limits.block {
@@ -32,26 +49,25 @@ impl Picks {
             0 => (0, out.first().copied().unwrap_or(1).max(1)),
             axis => run(self, grid, axis - 1, bytes, limits),
         };
-        let leading: u64 = out.iter().take(axis).product();
+        let leading = out.iter().take(axis).fold(1_u64, |all, n| all.saturating_mul(*n));
         let along = out.get(axis).copied().unwrap_or(1);
-        let count = if self.is_empty() { 0 } else { leading.saturating_mul(along.div_ceil(run)) };
-        (0..count).map(move |number| self.block(axis, run, number))
+        (axis, run, if self.is_empty() { 0 } else { leading.saturating_mul(along.div_ceil(run)) })
     }
 
     fn block(&self, axis: usize, run: u64, number: u64) -> Picks {
-        let mut picks = self.clone();
-        let Some(along) = self.axes.get(axis).map(Pick::count) else { return picks };
+        let Some(along) = self.axes.get(axis).map(Pick::count) else { return self.clone() };
         let runs = along.div_ceil(run);
         let (mut rest, first) = (number / runs, number % runs * run);
-        if let (Some(pick), Some(whole)) = (picks.axes.get_mut(axis), self.axes.get(axis)) {
-            *pick = whole.part(first, run.min(along - first));
-        }
-        for (pick, whole) in picks.axes.iter_mut().zip(&self.axes).take(axis).rev() {
+        // Backwards, so that lists of leading axes are not copied whole for each block.
+        let mut axes: Vec<Pick> = self.axes.iter().skip(axis + 1).rev().cloned().collect();
+        axes.extend(self.axes.get(axis).map(|whole| whole.part(first, run.min(along - first))));
+        for whole in self.axes.iter().take(axis).rev() {
             let count = whole.count().max(1);
-            *pick = whole.part(rest % count, 1);
+            axes.push(whole.part(rest % count, 1));
             rest /= count;
         }
-        picks
+        axes.reverse();
+        Picks { shape: self.shape.clone(), axes, reduced: self.reduced.clone() }
     }
 }
 

@@ -1,8 +1,5 @@
 //! Limits of a session.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use crate::read::ReadOptions;
 
 /// Limits of a session's caches and reads.
@@ -27,7 +24,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn options(&self, cancel: Option<Arc<AtomicBool>>) -> ReadOptions {
-        ReadOptions { memory: self.fetched, concurrency: self.concurrency, cancel, ..ReadOptions::default() }
+    pub(super) fn options(&self) -> ReadOptions {
+        ReadOptions { memory: self.fetched, concurrency: self.concurrency, ..ReadOptions::default() }
     }
 }

@@ -1,7 +1,6 @@
 //! Read the elements of a selection into the caller's memory or new memory.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use icecore_chunk::{DType, VIEW};
 use icecore_grid::{Error, ErrorKind, Result, Selection};
@@ -42,16 +41,32 @@ impl Values {
         &self.blobs
     }
 
-    /// The elements with these indexes, in this order.
-    #[must_use]
-    pub fn taken(&self, numbers: &[u32]) -> Self {
+    /// The elements with these indexes, in this order. Of variable-length elements, only their own bytes are kept.
+    ///
+    /// # Errors
+    /// As for [`Values::resolve`].
+    pub fn taken(&self, numbers: &[u32]) -> Result<Self> {
         let size = self.dtype.size();
         let mut bytes = Vec::with_capacity(numbers.len() * size);
+        let mut blob: Vec<u8> = Vec::new();
         for number in numbers {
             let at = *number as usize * size;
-            bytes.extend_from_slice(self.bytes.get(at..at + size).unwrap_or_default());
+            let element = self.bytes.get(at..at + size).unwrap_or_default();
+            if !self.dtype.is_vlen() {
+                bytes.extend_from_slice(element);
+                continue;
+            }
+            let text = self.resolve(element)?;
+            let words = [0, blob.len(), text.len()].map(u32::try_from);
+            let [Ok(number), Ok(offset), Ok(length)] = words else {
+                let error = Error::new(ErrorKind::Memory, "texts of more than 4 GiB");
+                return Err(error.hint("select fewer elements at a time"));
+            };
+            bytes.extend([number, offset, length].iter().flat_map(|word| word.to_ne_bytes()));
+            bytes.resize(bytes.len() + VIEW.saturating_sub(12), 0);
+            blob.extend_from_slice(text);
         }
-        Self { dtype: self.dtype.clone(), bytes, blobs: self.blobs.clone() }
+        Ok(Self { dtype: self.dtype.clone(), bytes, blobs: vec![Arc::from(blob)] })
     }
 
     /// The bytes of a variable-length element, from its view.
@@ -72,17 +87,12 @@ impl Values {
 }
 
 impl Session {
-    /// Reads a selection into a buffer, which is resized to fit and may be reused.
+    /// Reads a selection into a buffer, which is resized to fit and may be reused. The read ends when the thread's work is
+    /// cancelled (see [`crate::cancel`]).
     ///
     /// # Errors
     /// `memory` if the selection does not fit into memory; the errors of the read pipeline.
-    pub fn read_into(
-        &self,
-        view: &ArrayView,
-        selection: &Selection,
-        mut bytes: Vec<u8>,
-        cancel: Option<Arc<AtomicBool>>,
-    ) -> Result<(Values, Report)> {
+    pub fn read_into(&self, view: &ArrayView, selection: &Selection, mut bytes: Vec<u8>) -> Result<(Values, Report)> {
         let dtype = view.meta().dtype.clone();
         let needed = selection.out_len().checked_mul(dtype.size() as u64).and_then(|n| usize::try_from(n).ok());
         let too_large = || {
@@ -97,7 +107,7 @@ impl Session {
         bytes.resize(needed, 0);
         let blobs = Blobs::default();
         let query = Query { array: view, selection, target: Target::new(&mut bytes), blobs: &blobs };
-        let report = read(&[query], &self.limits().options(cancel))?;
+        let report = read(&[query], &self.limits().options())?;
         Ok((Values { dtype, bytes, blobs: blobs.into_vec() }, report))
     }
 
@@ -106,7 +116,7 @@ impl Session {
     /// # Errors
     /// As for [`Session::read_into`].
     pub fn read(&self, view: &ArrayView, picks: &Picks) -> Result<Values> {
-        Ok(self.read_into(view, &picks.selection()?, Vec::new(), None)?.0)
+        Ok(self.read_into(view, &picks.selection()?, Vec::new())?.0)
     }
 
     /// Reads an array by path and selection text, as in `session.values("/sst", "[0:10, 3]")`.

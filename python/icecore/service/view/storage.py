@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from icecore.repository.repo import Repo
-from icecore.service.view.values import array_of
+from icecore.service.view.values import array_of, shown
 
 _SHOWN = 20
 
@@ -28,7 +28,7 @@ def report(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
             for name in ("cells", "references", "missing", "inline", "native", "linked")
         },
         "files": [
-            {"name": url, "chunks": chunks, "bytes": size}
+            {"name": shown(url), "chunks": chunks, "bytes": size}
             for url, (chunks, size) in list(found.urls.items())[:_SHOWN]
         ],
     }

@@ -43,9 +43,14 @@ def plan(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
     """Return requests, bytes and chunks that ``selection`` needs."""
     array = array_of(repo, params)
     found = asdict(array.plan(parse(array, params.get("selection", ""))))
-    found["objects"] = found["objects"][:_SHOWN]
+    found["objects"] = [{**each, "name": shown(each["name"])} for each in found["objects"][:_SHOWN]]
     found["arrays"] = [{**each, "shape": str(each["shape"])} for each in found["arrays"]]
     return found
+
+
+def shown(name: str) -> str:
+    """Return the name of a file as clients get it: of a local one without its directories."""
+    return name.rsplit("/", 1)[-1] if name.startswith(("/", "file://")) else name
 
 
 def array_of(repo: Repo, params: dict[str, str]) -> Array:

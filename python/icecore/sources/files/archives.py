@@ -12,7 +12,7 @@ from functools import partial
 from typing import IO, Any
 
 from icecore import errors
-from icecore.sources.files import zip_directory
+from icecore.sources.files import access, zip_directory
 from icecore.sources.files.bz2_xz_stream import bunzip2, unxz
 from icecore.sources.files.gzip_stream import gunzip
 from icecore.sources.files.zip_member import deflated
@@ -56,6 +56,7 @@ def members(path: str) -> list[Member]:
     Raises:
         Error: ``corrupt`` for a damaged archive; ``unsupported`` if a library for zstd is missing.
     """
+    access.check(path)
     with open(path, "rb") as file:
         start = file.read(8)
     if start.startswith(ZIP):
@@ -79,6 +80,7 @@ def content(path: str, most: int = -1) -> bytes:
 
 def plain(path: str) -> IO[bytes]:
     """Open a file without decompression."""
+    access.check(path)
     return open(path, "rb")
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Protocol
 
 from icecore import errors
-from icecore.sources.files import object_stores
+from icecore.sources.files import access, object_stores
 from icecore.sources.files.identity import Identity, identity, is_remote
 
 
@@ -60,6 +60,7 @@ class LocalBytes:
 
 def open_bytes(source: str) -> ByteSource:
     """Open a path, an http(s) URL or an object for random access."""
+    access.check(source)
     if object_stores.is_object(source):
         return object_stores.ObjectBytes(object_stores.encoded(source))
     if is_remote(source):

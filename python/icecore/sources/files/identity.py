@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icecore import errors
 from icecore.repository.address import legal
-from icecore.sources.files import object_stores
+from icecore.sources.files import access, object_stores
 from icecore.sources.files.stamp import Identity as Identity
 
 REMOTE = ("http://", "https://")
@@ -40,9 +40,11 @@ def identity(source: str | os.PathLike[str]) -> Identity:
     """Return the current size (bytes) and modification time (ns) of a file.
 
     Raises:
-        Error: ``source-missing`` if it doesn't exist, ``permission`` or ``io`` if it can't be accessed.
+        Error: ``source-missing`` if it doesn't exist, ``permission`` or ``io`` if it can't be accessed,
+            ``link-not-allowed`` if a service may not open it.
     """
     source = os.fspath(source)
+    access.check(source)
     if object_stores.is_object(source):
         return object_stores.head(object_stores.encoded(source))
     if is_remote(source):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from icecore import errors
+from icecore.sources.files import access
 from icecore.sources.files.identity import local_path
 
 _LOCALHOST = "file://localhost"
@@ -22,6 +23,7 @@ def listed_frames(path: str) -> list[str]:
 
 
 def _frames(path: str, above: tuple[str, ...]) -> list[str]:
+    access.check(path)
     if os.path.realpath(path) in above:
         raise errors.make("format", f"{path} is a list that names itself", _HINT)
     above = (*above, os.path.realpath(path))

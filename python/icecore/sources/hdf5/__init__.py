@@ -24,7 +24,7 @@ from icecore.sources.hdf5.dimensions import (
     name_dimensions,
     scale_paths,
 )
-from icecore.sources.hdf5.external_files import missing
+from icecore.sources.hdf5.external_files import check, missing
 from icecore.sources.hdf5.file import ALL_LOST, guard, open_file
 from icecore.sources.hdf5.gwosc import add_time_axes
 from icecore.sources.hdf5.walk import Walk
@@ -86,11 +86,12 @@ def _add(
 ) -> None:
     """Add a dataset, or a note on why it is left out."""
     try:
+        check(raw.dsid, raw.source)
         if absent := missing(raw.dsid, raw.source):
             raise errors.make("unsupported", f"its data lie in {absent}, which is missing")
         entry = build(raw, dims, extended, result.dropped)
     except errors.Error as error:
-        if error.kind not in ("unsupported", "dtype"):
+        if error.kind not in ("unsupported", "dtype", "link-not-allowed"):
             raise
         result.dropped.append(Note(raw.path, "unsupported", error.message))
         return

@@ -10,8 +10,37 @@ from h5py import Dataset, ExternalLink, File, h5d, h5i, h5o
 
 from icecore import errors
 from icecore.repository.json_attributes import text
+from icecore.sources.files import access
 from icecore.sources.files.identity import is_remote
 from icecore.sources.hdf5.file import guard, open_file
+
+
+def check(dsid: Any, source: str) -> None:
+    """Raise ``link-not-allowed`` if a dataset's elements lie in files that this process may not open.
+
+    The library opens external files, and the sources of virtual datasets, by itself.
+    """
+    if access.places() is None:
+        return
+    plist = dsid.get_create_plist()
+    folder = "" if is_remote(source) else os.path.dirname(os.path.abspath(source))
+    if plist.get_layout() == h5d.VIRTUAL:
+        names = {plist.get_virtual_filename(i) for i in range(plist.get_virtual_count())}
+        for name in sorted(names - {"."}):
+            # The library tries several directories; a pattern matches any text in a name.
+            for place in _places(name, source, folder):
+                found = place if "%" not in name else os.path.dirname(place.split("%")[0]) or "."
+                if os.path.lexists(found):
+                    access.check(found)
+        return
+    for i in range(plist.get_external_count()):
+        access.check(_external(plist, i, folder))
+
+
+def _external(plist: Any, number: int, folder: str) -> str:
+    """Return the path of an external file."""
+    prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "").replace("${ORIGIN}", folder)
+    return os.path.abspath(os.path.join(prefix, text(plist.get_external(number)[0])))
 
 
 def missing(dsid: Any, source: str, above: tuple[Any, ...] = ()) -> str:
@@ -42,8 +71,7 @@ def missing(dsid: Any, source: str, above: tuple[Any, ...] = ()) -> str:
         absent = (_absent(dsid, source, folder, *pair, (*above, own)) for pair in named)
         return next(filter(None, absent), "")
     for i in range(plist.get_external_count()):
-        prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "").replace("${ORIGIN}", folder)
-        name = os.path.abspath(os.path.join(prefix, text(plist.get_external(i)[0])))
+        name = _external(plist, i, folder)
         if not os.path.exists(name):
             return name
     return ""
@@ -61,7 +89,11 @@ def _absent(dsid: Any, source: str, folder: str, name: str, inside: str, above: 
             found = file[inside]
         except KeyError:
             return _link(file, inside) or f"{place}:{inside}"
-        return missing(found.id, found.file.filename, above) if isinstance(found, Dataset) else ""
+        if not isinstance(found, Dataset):
+            return ""
+        access.check(found.file.filename)
+        check(found.id, found.file.filename)
+        return missing(found.id, found.file.filename, above)
 
 
 def _link(file: File, inside: str) -> str:
@@ -74,9 +106,13 @@ def _link(file: File, inside: str) -> str:
 
 
 def _found(name: str, source: str, folder: str) -> str:
-    """Return the path of a virtual dataset's source among the places the library searches; "" if missing."""
+    """Return the path of a virtual dataset's source; "" if missing."""
+    return next(filter(os.path.exists, _places(name, source, folder)), "")
+
+
+def _places(name: str, source: str, folder: str) -> list[str]:
+    """Return the paths at which the library looks for a virtual dataset's source."""
     prefixes = os.environ.get("HDF5_VDS_PREFIX", "").replace("${ORIGIN}", folder).split(":")
     folders = [*prefixes, folder, os.path.dirname(os.path.realpath(source)), ""]
     names = [name, os.path.basename(name)] if os.path.isabs(name) else [name]
-    places = (os.path.join(place, each) for place in folders for each in names)
-    return next(filter(os.path.exists, places), "")
+    return [os.path.join(place, each) for place in folders for each in names]

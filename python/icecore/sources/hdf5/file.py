@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Any
 
 from icecore import errors
+from icecore.sources.files import access
 from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.files.identity import is_remote
 
@@ -78,6 +79,7 @@ def open_file(source: str) -> Any:
     """Return an ``h5py.File``, opened read-only."""
     import h5py
 
+    access.check(source)
     with guard(source):
         if is_remote(source):
             from icecore.sources.files.remote_file import RemoteFile

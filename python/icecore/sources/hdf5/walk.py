@@ -13,6 +13,7 @@ from h5py import h5d, h5f, h5g, h5i, h5l, h5o, h5s
 
 from icecore import errors
 from icecore.repository.json_attributes import text
+from icecore.sources.files import access
 from icecore.sources.files.identity import Identity, identity, is_remote
 from icecore.sources.hdf5.attributes import References, read_attributes
 from icecore.sources.hdf5.dataset import RawDataset
@@ -88,13 +89,34 @@ class Walk:
 
     def _follow(self, gid: Any, path: str, name: bytes, stack: list[tuple[str, Any]]) -> None:
         """Follow a soft or external link, if its target exists."""
+        refused = "an external link to a file that this service may not open"
+        if not self._may_follow(gid, name):
+            self.notes.append(Note(path, "unsupported", refused))
+            return
         try:
             oid = h5o.open(gid, name)
         except FAULTS:
             self.notes.append(Note(path, "unsupported", "a soft or external link that leads nowhere"))
             return
+        # Links on the way may lead to another file, too. Nothing of it has been read yet.
+        if not is_remote(self.source) and not access.is_allowed(
+            os.fsdecode(h5f.get_name(h5i.get_file_id(oid)))
+        ):
+            self.notes.append(Note(path, "unsupported", refused))
+            return
         with self.apart(path):
             self._visit(oid, path, stack)
+
+    def _may_follow(self, gid: Any, name: bytes) -> bool:
+        """Whether an external link leads to files that may be opened, wherever the library looks for them."""
+        if access.places() is None or gid.links.get_info(name).type != h5l.TYPE_EXTERNAL:
+            return True
+        file = os.fsdecode(gid.links.get_val(name)[0])
+        own = os.fsdecode(h5f.get_name(h5i.get_file_id(gid)))
+        folders = [os.path.dirname(os.path.abspath(own)), os.path.dirname(os.path.abspath(self.source)), "."]
+        folders += os.environ.get("HDF5_EXT_PREFIX", "").split(":")
+        names = (os.path.join(folder, each) for folder in folders for each in (file, os.path.basename(file)))
+        return all(access.is_allowed(place) for place in names if os.path.lexists(place))
 
     @contextmanager
     def apart(self, path: str) -> Iterator[None]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from icecore import errors
 from icecore.repository.json_attributes import attribute_type, fill_attribute, to_json
 from icecore.repository.nodes import OURS
 from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
+from icecore.sources.files import archives
 from icecore.sources.files.byte_source import ByteSource
 from icecore.sources.files.identity import is_remote
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
@@ -37,6 +40,7 @@ def open(source: str) -> ArrayMap:
     """
     from astropy.io import votable
 
+    _without_streams(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of units and versions; values are not concerned
@@ -54,6 +58,26 @@ def open(source: str) -> ArrayMap:
         root = "" if len(tables) == 1 else f"/{_name(table.name or table.ID or '', number)}"
         _add(result, root if root not in result.groups else f"{root}_{number}", table)
     return result
+
+
+def _without_streams(source: str) -> None:
+    """Raise ``unsupported`` if a document names data elsewhere: astropy would open any file or address."""
+    if is_remote(source):
+        return
+    try:
+        content = archives.content(source)
+    except archives.FAULTS:
+        return  # astropy names the damage
+    if b"href" not in content:
+        return
+    try:
+        for _, element in ElementTree.iterparse(io.BytesIO(content), ("start",)):
+            if element.tag.rpartition("}")[2] == "STREAM" and "href" in element.attrib:
+                message = f"{source}: a table of it lies in {element.attrib['href']}"
+                hint = "write the data into the document, or convert it to ECSV with astropy"
+                raise errors.make("unsupported", message, hint)
+    except ElementTree.ParseError:
+        return  # astropy reads some documents that are not valid XML, and stops at the same place in others
 
 
 def _add(result: ArrayMap, root: str, table: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.sources.files import access
 from icecore.tables.query import longitude
 from icecore.tables.query.arrow_numbers import arrow_array, floats
 
@@ -95,6 +96,7 @@ def _side(column: str, low: float, high: float) -> str:
 
 
 def _load(path: str) -> Any:
+    access.check(path)
     try:
         with open(path, encoding="utf-8-sig") as file:  # programs on Windows write a byte order mark
             return json.load(file)
