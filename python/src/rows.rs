@@ -76,7 +76,12 @@ impl TableRows {
     /// Starts appending to the arrays at `paths` from these rows on, where shards begin; or behind the last row, in chunks
     /// of a number of rows.
     #[new]
-    fn new(writer: Bound<'_, Writer>, paths: Vec<String>, starts: Vec<u64>, chunks: Vec<Option<u64>>) -> PyResult<Self> {
+    fn new(
+        writer: Bound<'_, Writer>,
+        paths: Vec<String>,
+        starts: Vec<u64>,
+        chunks: Vec<Option<u64>>,
+    ) -> PyResult<Self> {
         let rows = paths.iter().zip(starts).zip(chunks).map(|((path, start), chunk)| {
             let meta = writer.get().meta(path)?;
             if let Some(chunk) = chunk {

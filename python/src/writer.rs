@@ -88,7 +88,8 @@ impl Writer {
 
 /// Whether an array's chunks are unchanged, except for appended rows.
 fn only_grows(old: &ArrayMeta, new: &ArrayMeta) -> bool {
-    let others = |meta: &ArrayMeta| (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.axes.get(1..).map(<[_]>::to_vec));
+    let others =
+        |meta: &ArrayMeta| (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.axes.get(1..).map(<[_]>::to_vec));
     let is_same = match (old.grid.axes.first(), new.grid.axes.first()) {
         (Some(Axis::Regular { chunk: old, .. }), Some(Axis::Regular { chunk: new, .. })) => old == new,
         (Some(old), Some(new)) => (0..old.count()).all(|chunk| old.extent(chunk) == new.extent(chunk)),

@@ -93,7 +93,8 @@ fn encode(batch: &Identities) -> Result<Vec<u8>> {
     identity::merge(&mut attributes, batch);
     let text = Value::Object(attributes).to_string();
     let length = u32::try_from(text.len()).ok().filter(|length| (*length as usize) < TRUSTED);
-    let length = length.ok_or_else(|| Error::new(ErrorKind::Unsupported, "more linked files than a commit can record"))?;
+    let length =
+        length.ok_or_else(|| Error::new(ErrorKind::Unsupported, "more linked files than a commit can record"))?;
     let mut chunk = vec![1, 0, 0, 0];
     chunk.extend(length.to_le_bytes());
     chunk.extend(text.as_bytes());

@@ -137,11 +137,11 @@ async fn write_manifests(
         changed.sort_unstable();
         let payloads = changes.array_chunks_iterator(&node.id, &path).filter_map(|(_, payload)| payload.as_ref());
         let fresh = payloads.map(|payload| weight(1, data(payload))).sum();
-        let size = |manifest: &ManifestRef| match old.manifest_info(&manifest.object_id) {
+        let share_of = |manifest: &ManifestRef| match old.manifest_info(&manifest.object_id) {
             Ok(Some(info)) => share(&manifest.extents, u64::from(info.num_chunk_refs), info.size_bytes),
             _ => 0, // reading it reports the error
         };
-        let parts = divide(manifests, &whole, (&changed, fresh), size, arrays);
+        let parts = divide(manifests, &whole, (&changed, fresh), share_of, arrays);
         let mut chunks = stored(old, assets, &path, &node.id, &parts.again).await?;
         chunks.retain(|chunk| changes.get_chunk_ref(&node.id, &chunk.coord).is_none());
         chunks.extend(changes.array_chunks_iterator(&node.id, &path).filter_map(|(coord, payload)| {

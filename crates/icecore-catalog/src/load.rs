@@ -65,8 +65,7 @@ pub(crate) async fn from_shared(
         let decode = version.clone().decode(id.clone());
         async move { if several.contains(id) { cache.get(id, decode).await } else { decode.await } }
     });
-    let manifests: Vec<_> =
-        manifests.buffered(CONCURRENT).try_collect().await.map_err(error::during(&during))?;
+    let manifests: Vec<_> = manifests.buffered(CONCURRENT).try_collect().await.map_err(error::during(&during))?;
     let mut table = Filler::new(&entry.counts, &repository)?;
     manifests.iter().try_for_each(|manifest| table.extend(manifest, entry)).map_err(error::during(&during))?;
     table.builder.finish()

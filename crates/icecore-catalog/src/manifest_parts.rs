@@ -46,7 +46,8 @@ pub(crate) fn divide(
     }
     let is_kept = |rows: &Range<u32>, manifest: &ManifestRef| {
         let next = changed.partition_point(|row| *row < rows.start);
-        manifest.extents.overlap_with(whole) == Overlap::Complete && changed.get(next).is_none_or(|row| *row >= rows.end)
+        manifest.extents.overlap_with(whole) == Overlap::Complete
+            && changed.get(next).is_none_or(|row| *row >= rows.end)
     };
     let (kept, again): (Vec<_>, Vec<_>) = sorted.into_iter().partition(|(rows, manifest)| is_kept(rows, manifest));
     let end = kept.last().map_or(0, |(rows, _)| rows.end);
@@ -74,7 +75,7 @@ pub(crate) fn merged(sizes: &[u64], fresh: u64, least: u64, most: u64) -> usize 
     merged
 }
 
-/// An estimate of the stored bytes of references, of which `inline` bytes are data.
+/// An estimate of the stored bytes of references with `inline` bytes of data.
 pub(crate) fn weight(count: usize, inline: usize) -> u64 {
     REFERENCE * count as u64 + inline as u64
 }
@@ -93,7 +94,8 @@ fn volume(extents: &ManifestExtents) -> u64 {
 /// Divides sorted references (their indexes along the first axis, and their bytes) into runs for a manifest each. A run
 /// neither takes more than [`SEALED`] bytes, unless one index does, nor reaches over a kept manifest.
 pub(crate) fn runs(references: &[(u32, u64)], kept: &[ManifestRef]) -> Vec<Range<usize>> {
-    let mut borders: Vec<u32> = kept.iter().filter_map(|manifest| Some(manifest.extents.iter().next()?.start)).collect();
+    let mut borders: Vec<u32> =
+        kept.iter().filter_map(|manifest| Some(manifest.extents.iter().next()?.start)).collect();
     borders.sort_unstable();
     let side = |row: u32| borders.partition_point(|border| *border <= row);
     let (mut found, mut run, mut taken) = (Vec::<Range<usize>>::new(), 0..0, 0);
@@ -160,7 +162,8 @@ mod tests {
                 let changed: Vec<u32> = (from..to).flat_map(|row| [row, row]).collect();
                 let parts = divide(&manifests, &whole(to), (&changed, weight(changed.len(), 0)), stored, arrays);
                 let first = rows(&parts.again).iter().map(|rows| rows.start).min().unwrap_or(from);
-                let sorted: Vec<(u32, u64)> = (first..to).flat_map(|row| [(row, REFERENCE), (row, REFERENCE)]).collect();
+                let sorted: Vec<(u32, u64)> =
+                    (first..to).flat_map(|row| [(row, REFERENCE), (row, REFERENCE)]).collect();
                 manifests = parts.kept;
                 for run in runs(&sorted, &manifests) {
                     assert!(run.len() as u64 * REFERENCE <= SEALED);

@@ -271,13 +271,7 @@ impl Snapshot {
     }
 
     /// Loads the references of an array from its manifests.
-    async fn fill(
-        &self,
-        shared: &RepoState,
-        version: Version,
-        path: &str,
-        entry: ArrayEntry,
-    ) -> Result<ChunkTable> {
+    async fn fill(&self, shared: &RepoState, version: Version, path: &str, entry: ArrayEntry) -> Result<ChunkTable> {
         let several = self.0.shared.get_or_init(|| Box::new(shared_manifests::shared(&self.0.nodes)));
         if entry.manifests.iter().any(|id| several.contains(id)) {
             return load::from_shared(version, path, &entry, (&shared.manifests, several)).await;

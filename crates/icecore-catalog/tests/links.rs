@@ -160,7 +160,10 @@ fn linking_again_replaces_the_identity_and_keeps_the_others() {
     link(&writer, "/l/b", &other_url, &identity(&other), &[(1, 0, 10)]).unwrap();
     writer.commit("more").unwrap();
     let main = home.main();
-    assert_eq!((main.source_identity(&url).unwrap(), main.source_identity(&other_url).unwrap()), (Some(newer), Some(identity(&other))));
+    assert_eq!(
+        (main.source_identity(&url).unwrap(), main.source_identity(&other_url).unwrap()),
+        (Some(newer), Some(identity(&other)))
+    );
     assert_eq!(main.table("/l/a").unwrap().objects.len(), 2, "one file in two states");
     assert_eq!(home.open().link_prefixes().unwrap().len(), 1);
 }

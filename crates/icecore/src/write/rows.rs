@@ -169,7 +169,11 @@ impl Rows {
     }
 
     fn target(&self, writing: &Writing, start: u64) -> Target {
-        Target { path: self.path.clone(), chunk: self.first.1 + (start - self.first.0) / self.unit, turn: writing.shared.turn() }
+        Target {
+            path: self.path.clone(),
+            chunk: self.first.1 + (start - self.first.0) / self.unit,
+            turn: writing.shared.turn(),
+        }
     }
 
     /// The shard that contains element `start`.

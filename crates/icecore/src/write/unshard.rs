@@ -20,8 +20,10 @@ impl Writing {
         self.flush()?;
         let table = self.writer().snapshot()?.table(path)?;
         let stored: Vec<(u64, Place)> = table.iter().collect();
-        let found: Vec<Vec<(u64, ChunkPlace)>> =
-            stored.into_par_iter().map(|(flat, place)| self.members(&table, old, new, flat, &place)).collect::<Result<_>>()?;
+        let found: Vec<Vec<(u64, ChunkPlace)>> = stored
+            .into_par_iter()
+            .map(|(flat, place)| self.members(&table, old, new, flat, &place))
+            .collect::<Result<_>>()?;
         // References of shards that no chunk replaces would be read as chunks.
         let gone = table.iter().filter_map(|(flat, _)| {
             let coords = old.grid.coords(flat);
@@ -46,13 +48,18 @@ impl Writing {
         let fits = |coords: &[u64], shape: &[u64]| new.grid.contains(coords) && new.grid.chunk_shape(coords) == shape;
         let Some(shard) = &old.shard else {
             let whole = part(table, place, None)?;
-            return Ok(whole.filter(|_| fits(&coords, &shape)).map(|place| (new.grid.flat(&coords), place)).into_iter().collect());
+            return Ok(whole
+                .filter(|_| fits(&coords, &shape))
+                .map(|place| (new.grid.flat(&coords), place))
+                .into_iter()
+                .collect());
         };
         let counts = shard.counts(&shape);
         let mut members = Vec::new();
         for (nth, span) in self.index(table, shard, &counts, place)?.into_iter().enumerate() {
             let inner = super::encode::unflatten(nth as u64, &counts);
-            let coords: Vec<u64> = coords.iter().zip(&counts).zip(inner).map(|((at, count), i)| at * count + i).collect();
+            let coords: Vec<u64> =
+                coords.iter().zip(&counts).zip(inner).map(|((at, count), i)| at * count + i).collect();
             if let Some(span) = span.filter(|_| fits(&coords, &shard.chunk))
                 && let Some(place) = part(table, place, Some(span))?
             {
@@ -62,7 +69,13 @@ impl Writing {
         Ok(members)
     }
 
-    fn index(&self, table: &ChunkTable, shard: &Shard, counts: &[u64], place: &Place) -> Result<Vec<Option<(u64, u64)>>> {
+    fn index(
+        &self,
+        table: &ChunkTable,
+        shard: &Shard,
+        counts: &[u64],
+        place: &Place,
+    ) -> Result<Vec<Option<(u64, u64)>>> {
         let count = counts.iter().product::<u64>() as usize;
         let size = shard.index_bytes(count) as u64;
         let begin = |length: u64| if shard.index_at_end { length.checked_sub(size) } else { Some(0) };
