@@ -20,6 +20,7 @@ _DYNAMIC = {
     "tables/text/row_parsers.py",  # a ruler, escaped
     "tables/query/event_columns.py",  # the user's own
     "sources/files/object_stores.py",  # a glob
+    "sources/tables/text_kinds.py",  # in a tuple, where they are found
 }
 
 
@@ -32,6 +33,12 @@ def modules() -> Iterator[tuple[str, object]]:
         except ModuleNotFoundError as error:  # an optional package
             if (error.name or "").startswith("icecore"):
                 raise
+
+
+def _inside(value: object) -> Iterator[re.Pattern]:
+    """The patterns in tuples of a module."""
+    for each in value if isinstance(value, tuple) else ():
+        yield from [each] if isinstance(each, re.Pattern) else _inside(each)
 
 
 def uses() -> Iterator[tuple[str, re.Pattern, str]]:
@@ -64,8 +71,10 @@ def uses() -> Iterator[tuple[str, re.Pattern, str]]:
                 pattern = text if isinstance(text, re.Pattern) else re.compile(text)
                 if node.func.attr != "compile":
                     yield f"{where}:{node.lineno} re.{node.func.attr}", pattern, node.func.attr
+        for value in vars(module).values():
+            yield from ((f"{where} {pattern.pattern!r:.40}", pattern, "match") for pattern in _inside(value))
         for owner in known.keys() - used:
-            yield from ((f"{where} {owner}", known[owner], use) for use in ("search", "fullmatch"))
+            yield from ((f"{where} {owner}", known[owner], use) for use in ("match", "fullmatch"))
 
 
 def test_no_pattern_takes_more_than_linear_time():

@@ -10,7 +10,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::identity::LinkIdentity;
 use crate::runtime::run;
 use crate::writer::{Pending, Writer, coordinates};
-use crate::{containers, error, node, prefix};
+use crate::{containers, error, identity_batches, node, prefix};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -78,7 +78,7 @@ impl Writer {
         let table = Links { path, counts: &counts, files: &files, url_ids, chunks, offsets, lengths, row: 0 };
         table.check()?;
         run(async { self.store.set_virtual_refs(&at, false, table).await.map(|_| ()).map_err(error::store) })?;
-        pending.touched.insert(path.to_owned());
+        pending.touched.extend([path.to_owned(), identity_batches::PATH.to_owned()]);
         pending.references += rows;
         pending.sources.extend(urls.iter().cloned().zip(identities.iter().cloned()));
         Ok(())

@@ -119,21 +119,23 @@ impl Decoder<'_, '_> {
         }
     }
 
-    /// Containers of several objects, each with its members one after the other.
-    fn sequences(&mut self, layout: &Layout, number: u32, cursor: &mut Cursor, out: &mut Column) -> Result<()> {
+    /// Containers of several objects, each with its members one after the other; returns their number.
+    fn sequences(&mut self, layout: &Layout, count: Option<u32>, cursor: &mut Cursor, out: &mut Column) -> Result<u32> {
         let (Layout::List(item), Column::List { lengths, content }) = (layout, out) else {
             return Err(unlike("members of something that is not a container".to_string()));
         };
         let Layout::Struct(inner) = &**item else {
             return Err(unlike("members of something that is not a class".to_string()));
         };
-        for _ in 0..number {
+        let mut found = 0;
+        while count.map_or(cursor.left() > 0, |count| found < count) {
             let len = bounded(cursor.u32()?, cursor)?;
             lengths.push(len);
             self.members(inner, len, cursor, content)?;
+            found += 1;
         }
         self.empty = false;
-        Ok(())
+        Ok(found)
     }
 
     /// A member of the objects of a collection: as many values as there are objects.
@@ -143,10 +145,9 @@ impl Decoder<'_, '_> {
         }
         let framed = if form.framed { header(cursor)? } else { (None, false) };
         if framed.1 {
-            let count = count.ok_or_else(|| unlike("containers of objects without a counter".to_string()))?;
             member_version(cursor)?;
-            self.sequences(&form.layout, count, cursor, out)?;
-            return ends(framed.0, cursor).map(|()| count);
+            let found = self.sequences(&form.layout, count, cursor, out)?;
+            return ends(framed.0, cursor).map(|()| found);
         }
         if let Some(count) = count {
             self.values(&form.layout, count, None, cursor, out)?;

@@ -257,6 +257,31 @@ impl Element {
         (Form::one(layout), entries.collect(), Vec::new(), column)
     }
 
+    /// Maps of each object, all keys before all values; the class's version comes once.
+    fn maps_of_objects(&self, counted: bool) -> Case {
+        let fields = vec![("0".to_string(), Layout::Number(DType::Int16)), ("1".to_string(), self.layout.clone())];
+        let pair = Layout::Struct(Box::new(Struct { head: Head::Pair, fields }));
+        let layout = Layout::Framed(Box::new(Layout::List(Box::new(pair))));
+        let each = [vec![0, 1], vec![], vec![2], vec![3], vec![4, 5], vec![]];
+        let map = |part: &Vec<u64>| {
+            let keys: Vec<u8> = part.iter().flat_map(|n| (*n as u16).to_be_bytes()).collect();
+            let values = self.bytes(part);
+            let headed = self.layout == Layout::Text && !part.is_empty();
+            [be(part.len() as u32), keys, if headed { framed(9, &values) } else { values }].concat()
+        };
+        let entries = objects().into_iter().map(|part| {
+            let maps = part.iter().flat_map(|n| map(&each[*n as usize])).collect::<Vec<u8>>();
+            let bytes = if part.is_empty() { Vec::new() } else { framed(0x4009, &[vec![0, 1], maps].concat()) };
+            (bytes, counted.then_some(part.len() as u32))
+        });
+        let all: Vec<u64> = (0..6).collect();
+        let keys = numbers(DType::Int16, &[], all.iter().flat_map(|n| (*n as u16).to_ne_bytes()).collect());
+        let fields = vec![("0".to_string(), keys), ("1".to_string(), (self.column)(&all))];
+        let lengths = each.iter().map(|part| part.len() as u32).collect();
+        let column = list(counts(), list(lengths, Column::Record { tuple: true, fields }));
+        (of_objects(layout), entries.collect(), Vec::new(), column)
+    }
+
     /// An object of a class with a `TObject` base that a `TRef` refers to in every second entry.
     fn member(&self, version: u16) -> Case {
         let fields = vec![("TObject".to_string(), Layout::Object), ("x".to_string(), self.layout.clone())];
@@ -287,6 +312,8 @@ impl Element {
             ("a vector of vectors", self.lists_of_lists()),
             ("a map", self.map(false)),
             ("a map, member by member", self.map(true)),
+            ("a map of each object", self.maps_of_objects(true)),
+            ("a map of each object, uncounted", self.maps_of_objects(false)),
             ("a member of an object", self.member(3)),
             ("a member of an object without a version", self.member(0)),
         ]
@@ -315,7 +342,7 @@ fn every_element_type_comes_back_from_every_container() {
             assert_eq!(decode(&case, true).unwrap_or_else(|error| panic!("{}: {error}", name())), case.3, "{}", name());
             let counted = case.1.iter().all(|(_, count)| count.is_some()) || !case.0.of_objects;
             // Empty collections of lists have no header, which a row of entries without offsets can't do without.
-            if counted && container != "a vector of each object" {
+            if counted && !["a vector of each object", "a map of each object"].contains(&container) {
                 assert_eq!(decode(&case, false).unwrap(), case.3, "{} in a row", name());
             }
         }

@@ -562,3 +562,28 @@ fn quotes_around_some_dates_leave_them_their_values() {
     assert_eq!(ints(&parsed.columns[1]), [0xFFA0, i64::MIN]);
     check(&format, &[bare.as_slice(), quoted].concat());
 }
+
+#[test]
+fn cells_counted_in_characters_come_back() {
+    let widened = |name: &str| format!("{name}{}", " ".repeat(14 - name.len())).into_bytes();
+    let names: Vec<Vec<u8>> = ["Þórshöfn", "Höfn", "x"].map(widened).to_vec();
+    let samples: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+    let columns = vec![
+        infer_style("name", &samples, Hint::Words, true, None, b','),
+        infer_style("x", &[b"   1.50", b"  12.25"], Hint::Number, true, None, b','),
+    ];
+    let template = format!("{}\n", " ".repeat(21)).into_bytes();
+    let characters = vec![(10, 14), (7, 7)];
+    let layout = Layout::Fixed { template, cells: vec![(0, 14), (14, 7)], trimmed: true, characters };
+    let format = Format { layout, columns };
+    let rows = ["Þórshöfn     1.50", "Höfn        12.25", "x            3.75", "Ísafjörður   4.25", "Höfn      "];
+    let lines = ["", "# comment", "Þórshöfnin og    1.50", "                 9.99", "\u{1a}"];
+    for end in ["", "\n"] {
+        let text = format!("{}\n{}{end}", rows.join("\n"), lines.join("\n"));
+        let parsed = parse_checked(&format, text.as_bytes(), true).unwrap();
+        assert_eq!((parsed.escapes.rows, parsed.used), (5, text.len()), "{:?}", parsed.escapes.lines);
+        let views: Vec<View<'_>> = parsed.columns.iter().map(Values::view).collect();
+        assert_eq!(views[0].text(3), "Ísafjörður".as_bytes());
+        assert_eq!(print(&format, &views, &parsed.escapes).unwrap().concat(), text.as_bytes());
+    }
+}

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
+from icecore.ingest.append_series import append_series
+from icecore.ingest.continue_in_time import on_time_axes, series_of
 from icecore.ingest.finer_times import adapt
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
@@ -21,7 +22,6 @@ from icecore.ingest.shared_arrays import Meeting, SharedArrays, shared, unfittin
 from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
@@ -42,6 +42,9 @@ class Step:
         old: the stored array that is extended, or None for a new one.
         axis: the axis along which it is extended.
         replaced: the stored array that is replaced, or None.
+        whole: whether ``entry`` is all of the stored array ``old`` after the change, not only a new part.
+        is_same: whether nothing changes.
+        is_gone: whether the array is deleted, because its samples are in another one.
     """
 
     path: str
@@ -50,11 +53,14 @@ class Step:
     old: Node | None = None
     axis: int = 0
     replaced: Node | None = None
+    whole: bool = False
+    is_same: bool = False
+    is_gone: bool = False
 
     @property
     def start(self) -> int:
         """Index along ``axis`` at which the new part begins."""
-        return self.old.shape[self.axis] if self.old is not None else 0
+        return self.old.shape[self.axis] if self.old is not None and not self.whole else 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,6 +86,10 @@ class Assembly:
     failures: list[Failure] = field(default_factory=list)
     #: notes on arrays whose values differ from those in the files, and on files that are out of order
     notes: list[Failure] = field(default_factory=list)
+    #: stored arrays whose dimensions get other names
+    renamed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: stored arrays whose samples are in others now
+    gone: list[str] = field(default_factory=list)
     #: path → the step that writes it, and the source's arrays
     taken: dict[str, tuple[Step, ArrayMap]] = field(default_factory=dict)
 
@@ -90,8 +100,8 @@ class Assembly:
 
     def anything(self, repo: Repo | None) -> bool:
         """Whether there is anything to write: arrays, or new groups without arrays."""
-        if self.steps or self.failures:
-            return bool(self.steps)
+        if self.steps or self.failures or self.gone:
+            return bool(self.steps or self.gone)
         known = repo._nodes if repo is not None else {}
         return any(path not in known for path in self.groups)
 
@@ -128,7 +138,7 @@ def assemble(
         for source in series_of(sources) if in_time else sources:
             root = address.absolute(group) if group is not None else source.group
             joined = concat if in_time else None
-            _place(result, source.name, source.arrays, root, nodes, existing, joined, check)
+            _place(result, source.name, source.arrays, root, nodes, existing, joined, check, repo)
             if in_time and concat is not None:
                 result.notes += [
                     Failure(address.join(root, note.path), note.kind, note.message)
@@ -214,7 +224,11 @@ def _place(
     existing: Existing,
     concat: str | None,
     check: SharedArrays,
+    repo: Repo | None = None,
 ) -> None:
+    series: set[str] = set()
+    if existing.append and repo is not None:
+        series = append_series(result, Step, source, arrays, root, repo)
     for path, attrs in arrays.groups.items():
         result.groups.setdefault(address.join(root, path), attrs)
         _group_over_array(result, source, address.join(root, path), nodes)
@@ -222,6 +236,8 @@ def _place(
     met: list[Meeting] = []
     skipped: list[tuple[str, ArrayEntry, str]] = []
     for inside, entry in arrays.arrays.items():
+        if entry.path in series:
+            continue
         path = address.join(root, inside)
         node = nodes.get(path)
         if path in result.taken:
@@ -261,11 +277,6 @@ def _step(
         result.failures.append(Failure(source, "exists", message, "another --group"))
     elif existing.replace or (existing.append and entry.rewritten):
         return Step(path, source, entry, replaced=node)
-    elif existing.append and KEY in entry.attrs:
-        try:
-            return Step(path, source, continued(entry, node, source), old=node)
-        except errors.Error as error:
-            result.failures.append(Failure.of(source, error))
     elif existing.append and concat is not None:
         return _extended(result, source, path, entry, node, concat)
     else:

@@ -60,8 +60,8 @@ class Selection:
 
     def names(self, path: str) -> bool:
         """Whether the patterns select the array at ``path``, coordinates of other arrays aside."""
-        chosen = self.variables is None or _matches(path, self.variables)
-        return chosen and not _matches(path, self.exclude)
+        chosen = self.variables is None or _is_named(path, None, self.variables)
+        return chosen and not _is_named(path, None, self.exclude)
 
     def apply(self, arrays: ArrayMap) -> ArrayMap:
         """Return the source without unselected arrays, and without groups that contained only those."""
@@ -128,9 +128,13 @@ def _patterns(what: str, given: str | Iterable[str]) -> tuple[str, ...]:
 
 def _matches(entry: ArrayEntry, patterns: Sequence[str]) -> bool:
     """Whether one of the patterns matches an array's path, its last component, or the array's channel."""
-    name, channel = entry.path.rsplit("/", 1)[-1], entry.attrs.get(channel_names.KEY)
+    return _is_named(entry.path, entry.attrs.get(channel_names.KEY), patterns)
+
+
+def _is_named(path: str, channel: object, patterns: Sequence[str]) -> bool:
+    name = path.rsplit("/", 1)[-1]
     return any(
-        fnmatchcase(entry.path, "/" + pattern.lstrip("/"))
+        fnmatchcase(path, "/" + pattern.lstrip("/"))
         if "/" in pattern
         else fnmatchcase(name, pattern) or (isinstance(channel, str) and fnmatchcase(channel, pattern))
         for pattern in patterns

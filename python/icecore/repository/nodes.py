@@ -24,6 +24,8 @@ _PARTS: dict[str, type] = {
     "codec": dict,
     "enum": list,
     "fill": str,
+    "grown": dict,
+    "growth": str,
     "subarrays": dict,
     "summary": dict,
     "table": dict,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -56,15 +57,19 @@ def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
 def _without(runs: Runs, axis: TimeAxis, stated: object) -> Runs:
     """Return the ranges without the spans (start, stop, value) that frame files mark as invalid."""
     spans = stated if isinstance(stated, list) else []
-    for start, stop, _ in spans:
-        low, high = axis.first_at(start), axis.first_at(stop)
-        runs = [
-            part
-            for first, last in runs
-            for part in ((first, min(last, low)), (max(first, high), last))
-            if part[0] < part[1]
-        ]
-    return runs
+    cuts = sorted((axis.first_at(start), axis.first_at(stop)) for start, stop, _ in spans)
+    ends = list(accumulate((high for _, high in cuts), max))  # sorted, also if spans overlap
+    found: Runs = []
+    for first, last in runs:
+        for low, high in cuts[bisect_right(ends, first) :]:
+            if low >= last:
+                break
+            if first < low:
+                found.append((first, low))
+            first = max(first, high)
+        if first < last:
+            found.append((first, last))
+    return found
 
 
 def _mask(array: Array, name: str) -> tuple[Array, str]:

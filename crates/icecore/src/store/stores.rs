@@ -89,7 +89,7 @@ impl Stores {
             )
             .hint("allow it when opening: --allow-links PREFIX, or icecore.open(…, allow_links=[\"PREFIX\"])"));
         }
-        let identity = snapshot.source_identity(url);
+        let identity = snapshot.source_identity(url)?;
         match file_path(url)? {
             Some(path) => {
                 let file = self.file(&path, true)?;

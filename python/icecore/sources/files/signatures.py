@@ -13,7 +13,7 @@ HDF4 = b"\x0e\x03\x13\x01"
 def is_root(start: bytes) -> bool:
     """Whether a file that begins with ``start`` is a ROOT file.
 
-    A version (4 bytes, of any sign) and the place of the first object follow its name, in text there is no zero.
+    A version (4 bytes, of any sign) and the place of the first object follow; text has no zeros.
     """
     return start.startswith(ROOT) and (start[4:5] == b"\0" or start[8:10] == b"\0\0")
 

@@ -11,6 +11,7 @@ from icecore.display import text
 from icecore.repository.channel_names import array_path
 from icecore.repository.time_axis import seconds_text
 from icecore.sources.files.identity import is_remote
+from icecore.sources.gwf.axes import Axes
 from icecore.sources.gwf.entry import Name, array_entry
 from icecore.sources.gwf.paths import Paths
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
@@ -77,9 +78,11 @@ def joined(files: Sequence[FrameFile], name: str) -> ArrayMap:
     for place, channel, _ in places:
         if channel.kind == "aux":
             auxiliary[channel.of].append(place)
+    axes = Axes.of((place, line.t0, line.step, line.stop) for place, _, line in places)
     for place, channel, line in places:
         masks = () if channel.of else auxiliary[channel.channel]
-        result.add(array_entry(place, channel, line, _dimension(place, line, places), masks))
+        dim = axes.dimension(place, line.t0, line.step, line.stop)
+        result.add(array_entry(place, channel, line, dim, masks))
     result.dropped += _others(files)
     return result
 
@@ -147,14 +150,3 @@ def _report(result: ArrayMap, place: str, line: Timeline) -> None:
         result.dropped.append(Note(place, "gaps", text.plural(gaps, "gap")))
     result.dropped += [Note(place, "overlap", note) for note in line.notes]
     result.dropped += [Note(place, "times", note) for note in line.remarks()[len(line.notes) :]]
-
-
-def _dimension(place: str, line: Timeline, places: Sequence[tuple[str, Name, Timeline]]) -> str:
-    """``time``, or a name with the rate where the arrays of the group have different time axes."""
-    group = place.rsplit("/", 1)[0]
-    axes = {(o.t0, o.step, o.stop) for p, _, o in places if p.rsplit("/", 1)[0] == group}
-    if len(axes) == 1:
-        return "time"
-    rate = float(1 / line.step)
-    same = {(t0, step, stop) for t0, step, stop in axes if step == line.step}
-    return f"time_{rate:g}Hz" if len(same) == 1 else f"time_{rate:g}Hz_{line.t0}_{line.stop}"

@@ -152,7 +152,9 @@ def _file(path: str, known: Identity | errors.Error, indexed: Any) -> FrameFile 
         kind, message, hint = indexed
         return errors.make(kind, message if path in message else f"{path}: {message}", hint)
     channels = [
-        FrameChannel(name, kind, [Piece(*what, *place, _facts(facts)) for what, place, facts in pieces], of)
+        FrameChannel(
+            name, kind, [Piece(*(*what, *place, _facts(facts))) for what, place, facts in pieces], of
+        )
         for name, kind, pieces, of in indexed["channels"]
     ]
     return FrameFile(

@@ -12,7 +12,7 @@ from icecore.sources.gwf.scan import Facts, FrameFile, Piece, exact_step
 
 #: a start that is off the grid by no more than this fraction (1/100) of the sample distance, and by no more
 #: than these nanoseconds (2⁻¹⁸ s, gwpy's tolerance of contiguous series), is moved onto it
-_SMALL, _MOVED = 100, 3814
+SMALL, MOVED = 100, 3814
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Timeline:
         if beyond == 0:
             return index, 0
         off = abs(self.time(index) - start)
-        near = off <= 1 or (off <= _MOVED and beyond * _SMALL <= unit)
+        near = off <= 1 or (off <= MOVED and beyond * SMALL <= unit)
         return (index, off) if near else None
 
     def segments(self) -> list[list[int]]:

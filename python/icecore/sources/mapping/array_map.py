@@ -211,7 +211,7 @@ class ArrayEntry:
         document: dict[str, Any] = {
             "shape": list(self.shape),
             "data_type": self.data_type,
-            "chunk_grid": _chunk_grid(self.chunks),
+            "chunk_grid": chunk_grid(self.chunks),
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
             "fill_value": self.fill_value,
             "codecs": self.codecs,
@@ -286,7 +286,8 @@ class DamagedSource(errors.StorageError):
         return made
 
 
-def _chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
+def chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
+    """Return the ``chunk_grid`` of the metadata for the ``chunks`` of an entry."""
     if isinstance(chunks, tuple):
         return {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}
     # Always lists, never the bare integer that the specification allows: Icechunk rejects it.

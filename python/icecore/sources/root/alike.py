@@ -138,7 +138,13 @@ def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: lis
     for number, (branch, like) in enumerate(zip(branches, alike, strict=True)):
         own = branch["entries"] != entries or "damage" in branch or "file" in branch
         kind = branch["kind"]
-        if own or kind not in _KINDS or "parts" in branch or (kind == "jagged" and branch["embedded"]) or _alike(branch) != like:
+        if (
+            own
+            or kind not in _KINDS
+            or "parts" in branch
+            or (kind == "jagged" and branch["embedded"])
+            or _alike(branch) != like
+        ):
             apart.add(number)
     first, stop, offsets, lengths = (
         found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths")

@@ -1,8 +1,8 @@
-"""Branches and fields that the engine can't decode: uproot reads them in a process of its own, if it is installed.
+"""Branches and fields that the engine can't decode: uproot reads them in a process of its own.
 
-uproot may return memory that it never filled, or allocate without limit, for types that it misreads. Each branch is
-therefore decoded twice, over other ranges of entries and into memory with other bytes, and is left out if the two
-differ or a limit is reached.
+uproot may return memory that it never filled, or allocate without limit, for types that it misreads. Each
+branch is therefore decoded twice, over other ranges of entries and into memory with other bytes, and is left
+out if the two differ or a limit is reached.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,7 +111,9 @@ class _Process:
     """Process that runs uproot: pickled branches on stdin, results on stdout."""
 
     def __init__(self) -> None:
-        start = f"import sys; sys.path[:] = {sys.path!r}; from icecore.sources.root.foreign import serve; serve()"
+        start = (
+            f"import sys; sys.path[:] = {sys.path!r}; from icecore.sources.root.foreign import serve; serve()"
+        )
         command = [sys.executable, "-c", start]
         pipe = subprocess.PIPE
         self.owner = os.getpid()
@@ -181,7 +184,7 @@ def _twice(branch: Branch) -> Found:
             whole = flattened(_layout([opened.array()]))
         count = len(opened.array()) if not hasattr(opened, "num_entries") else opened.num_entries
         bounds = sorted({0, count // 3, count // 2 + 1, count})
-        ranges = [(low, high) for low, high in zip(bounds, bounds[1:], strict=False) if low < high <= count]
+        ranges = [(low, high) for low, high in pairwise(bounds) if low < high <= count]
         with _filled(0xA5):
             pieces = [opened.array(entry_start=low, entry_stop=high) for low, high in ranges]
             again = flattened(_layout(pieces or [opened.array()]))

@@ -76,7 +76,7 @@ def _column(reader: ColumnReader) -> np.ndarray:
 def _pieces(
     reader: ColumnReader, columns: tuple[tuple[int, int], ...], stored: tuple[str, ...], dtype: np.dtype
 ) -> list[np.ndarray]:
-    """Return the elements of all clusters as ``dtype``; a column's representation may change between clusters."""
+    """Return the elements of all clusters as ``dtype``; clusters may have other representations."""
     file, pieces = root_file(reader.path, reader.identity), []
     for cluster, ((column, zeros), kind) in enumerate(zip(columns, stored, strict=True)):
         if zeros:
@@ -143,20 +143,30 @@ class _Ntuple:
             result.append((found, zeros))
         return result
 
-    def stored(self, alternatives: list[int], active: list[tuple[int, int]]) -> tuple[np.dtype, tuple[str, ...]]:
+    def stored(
+        self, alternatives: list[int], active: list[tuple[int, int]]
+    ) -> tuple[np.dtype, tuple[str, ...]]:
         """Return the dtype that holds the elements of all active columns, and that of each cluster's column.
 
         Raises:
             Error: ``unsupported`` if no dtype holds them exactly.
         """
-        kinds = tuple(self.columns[number if number >= 0 else alternatives[0]]["dtype"] for number, _ in active)
+        kinds = tuple(
+            self.columns[number if number >= 0 else alternatives[0]]["dtype"] for number, _ in active
+        )
         used = {kind for kind, (number, _) in zip(kinds, active, strict=True) if number >= 0}
         used = used or {self.columns[alternatives[0]]["dtype"]}
         if None in used:
             kind = next(n for n in alternatives if self.columns[n]["dtype"] is None)
             raise errors.make("unsupported", f"column type {self.columns[kind]['type']}")
         dtype = np.result_type(*used)
-        if not all(np.can_cast(kind, dtype, "safe") and np.dtype(kind).kind in (dtype.kind, "u") for kind in used):
+        # NumPy's common type of uint64 and int64 is a float.
+        reals = [np.dtype(kind).kind == "f" for kind in used]
+        if (
+            any(reals) != all(reals)
+            or (dtype.kind == "f") != any(reals)
+            or not all(np.can_cast(kind, dtype, "safe") for kind in used)
+        ):
             raise errors.make("unsupported", f"columns of types {', '.join(sorted(used))} in one field")
         return dtype, tuple(kind or "u1" for kind in kinds)
 

@@ -53,7 +53,9 @@ class Branch:
 
             return read(self)
         file = root_file(self.path, self.identity)
-        return _arrays(_about(self.path, self.identity, self.tree)[self.number], file.parts(self.tree, self.number))
+        return _arrays(
+            _about(self.path, self.identity, self.tree)[self.number], file.parts(self.tree, self.number)
+        )
 
 
 @lru_cache(maxsize=2)
@@ -79,7 +81,9 @@ def _arrays(about: list[Any], found: list[tuple[np.ndarray, np.ndarray]]) -> Arr
 def groups_of(about: Iterable[Any]) -> Groups:
     """Return the groups of a branch's arrays: path below the branch → attributes."""
     kinds: Groups = {
-        "lists": attribute("offsets", "offsets", "content"), "record": {}, "tuple": {"tuple": True}
+        "lists": attribute("offsets", "offsets", "content"),
+        "record": {},
+        "tuple": {"tuple": True},
     }
     return {path: dict(kinds[kind]) for path, kind, _ in about if kind in kinds}
 
@@ -157,7 +161,7 @@ def entries(branch: Branch, arrays: Arrays, at: str, why: str) -> list[ArrayEntr
 
 
 def left_out(branch: Branch, names: Iterable[str], at: str) -> list[ArrayEntry]:
-    """Return entries that stand for arrays that the caller leaves out: the branch is not read for them."""
+    """Return placeholders of arrays that the caller leaves out, for which the branch is not read."""
     none = np.dtype("u1")
     return [copied(f"{at}{name}", (1,), none, _Unread(branch.name), "left out", None) for name in names]
 

@@ -158,7 +158,11 @@ def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> Non
             tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
         else:
             add = _ADD.get(branch["kind"], _unsupported)
-            if branch["kind"] in ("flat", "jagged") and "parts" in branch and not _of_four_bytes(tree, number, counted):
+            if (
+                branch["kind"] in ("flat", "jagged")
+                and "parts" in branch
+                and not _of_four_bytes(tree, number, counted)
+            ):
                 add = _nested
             add(tree, number, branch, counted)
 
@@ -180,8 +184,12 @@ def _of_four_bytes(tree: Tree, number: int, counted: dict[int, Any]) -> bool:
     beside = (
         counted[n]
         for n, other in enumerate(tree.branches)
-        if n in counted and n != number and other.get("counter") == branch["counter"] and not other["shape"]
-        and "parts" not in other and not other["embedded"]
+        if n in counted
+        and n != number
+        and other.get("counter") == branch["counter"]
+        and not other["shape"]
+        and "parts" not in other
+        and not other["embedded"]
     )
     other = next(beside, None)
     return other is not None and not isinstance(other, errors.Error) and int(other.sum()) == int(found.sum())
@@ -313,7 +321,7 @@ def _group(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -
 
 
 def _nested(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
-    """Add a branch that the engine decodes entry by entry; uproot may read what turns out to be of another type."""
+    """Add a branch that the engine decodes entry by entry; uproot may read one of another form."""
     at, about = f"{tree.root}/{branch['path']}", branch["parts"]
     decoded = parts.Branch(tree.path, _one(tree.identity), tree.name, branch["path"], number)
     names = parts.names_of(about)
@@ -376,4 +384,11 @@ def _foreign(tree: Tree, branch: dict[str, Any], why: str = "") -> None:
     _add(tree, made, found.groups, at)
 
 
-_ADD = {"flat": _flat, "jagged": _jagged, "record": _record, "string": _string, "nested": _nested, "group": _group}
+_ADD = {
+    "flat": _flat,
+    "jagged": _jagged,
+    "record": _record,
+    "string": _string,
+    "nested": _nested,
+    "group": _group,
+}

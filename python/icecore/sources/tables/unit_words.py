@@ -55,7 +55,7 @@ WEAK = _set("M T P G B a b t NO")
 _EXPONENT = re.compile(r"(?:\^|\*\*)?[-+]?(?:[1-9](?:\.\d)?|[⁻⁺]?[⁰¹²³⁴-⁹])")
 _BETWEEN = re.compile(r"[\s/.*·⋅\u00d7()\[\]{}^_]")
 #: the form of a date or a time of day: YYYY-MM-DD hh:mm:ss
-_CLOCK = re.compile(r"(?:y{2,4}|m{2}|h{2})(?:[-/:. t_]?(?:y{2,4}|m{1,3}|d{1,3}|h{1,2}|s{1,4}|f{1,9}|z|%))+")
+_CLOCK, _FIELDS = re.compile(r"[ymdhsftz%:/. _-]{4,}"), ("yy", "hh", "%y", "%h")
 #: type codes of RDB files: width, then string, number or date
 _RDB = re.compile(rb"\d{1,5}[dnsDNS]")
 
@@ -65,7 +65,7 @@ def is_unit(cell: bytes) -> bool:
     text = decoded(cell).strip(" \t\"'")
     if text[:1] in ("(", "[", "{", "<") and text[-1:] in (")", "]", "}", ">"):
         return not text[1:-1].strip().lstrip("+-").replace(",", "").replace(".", "").isdigit()
-    if _is_word(text) or _CLOCK.fullmatch(text.lower()):
+    if _is_word(text) or (_CLOCK.fullmatch(text.lower()) and any(part in text.lower() for part in _FIELDS)):
         return True
     parts = [part for part in _BETWEEN.split(text) if part]
     return (
