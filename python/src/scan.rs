@@ -78,6 +78,12 @@ impl Scan {
         Ok(scan.whole().iter().map(|rows| (rows.start, rows.end)).collect())
     }
 
+    /// The (start, stop) of the row ranges that the summaries don't rule out, in order.
+    fn kept(&self) -> PyResult<Vec<(u64, u64)>> {
+        let scan = self.scan().or_raise()?;
+        Ok(scan.kept().iter().map(|rows| (rows.start, rows.end)).collect())
+    }
+
     /// Cost so far.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let report = self.scan().or_raise()?.report();

@@ -140,7 +140,8 @@ def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
         if replace:
             _drop_columns(writer, path, attrs)
         blank_root = path == "/" and not writer.base().attrs
-        if not writer._native.exists(path) or (attrs and (replace or blank_root)):
+        changes = replace or blank_root or path in assembly.grown
+        if not writer._native.exists(path) or (attrs and changes):
             writer.group(path, attrs)
 
 

@@ -153,6 +153,7 @@ def _write(writer: Writer, plan: LinkPlan, report: Report) -> None:
     failures = ArrayFailures(writer, [each.step for each in plan.steps], options.keep_going)
     with keep_open():
         write_links(writer, plan, options.progress, failures)
+    failures.leave_out_lists(plan.assembly.groups)
     missing = failures.left_out
     report.failures += failures.failures
     may_commit(report, not failures.nothing_left(), options.keep_going)

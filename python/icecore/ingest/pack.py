@@ -197,6 +197,7 @@ def _write(writer: Writer, plan: PackPlan, report: Report, cluster: Cluster | No
             write_arrays(writer, plan, failures)
         else:
             ClusterPack(writer, plan, failures, cluster).run()
+    failures.leave_out_lists(plan.assembly.groups)
     report.failures += failures.failures
     arrays_left = not failures.nothing_left()
     may_commit(report, bool(plan.tables.jobs) or arrays_left, options.keep_going)

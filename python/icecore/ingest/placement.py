@@ -13,6 +13,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.ingest.append_series import append_series
+from icecore.ingest.continue_events import ENTRY, continued_tree, has_trees, is_tree
 from icecore.ingest.continue_in_time import on_time_axes, series_of
 from icecore.ingest.finer_times import adapt
 from icecore.ingest.options import Existing
@@ -23,7 +24,7 @@ from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
+from icecore.sources.mapping.array_map import LEFT_OUT, ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
 from icecore.sources.mapping.join_in_time import has_series
 
@@ -90,6 +91,8 @@ class Assembly:
     renamed: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: stored arrays whose samples are in others now
     gone: list[str] = field(default_factory=list)
+    #: groups whose attributes change because their arrays grow
+    grown: set[str] = field(default_factory=set)
     #: path → the step that writes it, and the source's arrays
     taken: dict[str, tuple[Step, ArrayMap]] = field(default_factory=dict)
 
@@ -103,7 +106,7 @@ class Assembly:
         if self.steps or self.failures or self.gone:
             return bool(self.steps or self.gone)
         known = repo._nodes if repo is not None else {}
-        return any(path not in known for path in self.groups)
+        return any(path not in known for path, attrs in self.groups.items() if set(attrs) != {LEFT_OUT})
 
 
 def assemble(
@@ -133,6 +136,9 @@ def assemble(
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
     check = SharedArrays(repo, tolerance)
+    if concat == ENTRY and any(has_trees(source.arrays) for source in sources):
+        _place_trees(result, sources, group, repo, existing)
+        return result
     in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in series_of(sources) if in_time else sources:
@@ -173,6 +179,27 @@ def assemble(
     result.failures += found
     result.steps = [step for step in result.steps if step.source not in refused]
     return result
+
+
+def _place_trees(
+    result: Assembly, sources: Sequence[Source], group: str | None, repo: Repo | None, existing: Existing
+) -> None:
+    """Place trees, which are joined already; with ``append`` behind the entries of the stored one."""
+    nodes = repo._nodes if repo is not None else {}
+    for source in sources:
+        arrays, action = source.arrays, existing
+        root = address.absolute(group) if group is not None else source.group
+        try:
+            if not is_tree(arrays):
+                message = f"{source.name} is not one tree, so there are no entries to join"
+                raise errors.make("mismatch", message, "name the tree of each file: FILE.root:Events")
+            if existing.append and repo is not None and root in nodes:
+                arrays, action = continued_tree(arrays, root, repo), Existing(replace=True)
+                result.grown |= {address.join(root, path) for path in arrays.groups}
+        except errors.Error as error:
+            result.failures.append(Failure.of(source.name, error))
+        else:
+            _place(result, source.name, arrays, root, nodes, action, None, SharedArrays(repo, None))
 
 
 def _out_of_order(

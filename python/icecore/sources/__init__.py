@@ -52,7 +52,7 @@ _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "
 _EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
 _EXTRAS |= {"awkward": "root", "uproot": "root"}
 #: options of single modules, which others don't accept
-_OF_ROOT = ("allow_missing", "wanted")
+_OF_ROOT = ("allow_missing", "wanted", "keep_going")
 #: beginnings of reference files: their own keys, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -185,7 +185,7 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
     Raises:
         Error: ``source-missing``; ``format`` for an unknown format; any error of the format's module.
     """
-    result = _open(source, **options)
+    result = _open(source, keep_going=keep_going, **options)
     if result.failed and not keep_going:
         raise errors.or_rest(result.failed[0])
     return result
@@ -223,11 +223,11 @@ def _row_of(source: str) -> tuple[Format, str]:
 
 def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
     """Open a tree of a ROOT file, or of all files that match a pattern as one."""
-    for file in trees.files(pattern):
-        row = format_of(file)
+    if trees.files(pattern) == [pattern]:
+        row = format_of(pattern)
         if row is None or row.module != "icecore.sources.root":
             found = row.name if row is not None else "of no known format"
-            raise errors.make("format", f"{file} is {found}, it has no tree {tree}", "name ROOT files")
+            raise errors.make("format", f"{pattern} is {found}, it has no tree {tree}", "name ROOT files")
     return _open_as(_ROOT, pattern, tree=tree, **options)
 
 

@@ -20,6 +20,8 @@ from icecore.sources.mapping.table_file import TableFile
 
 Region = tuple[slice, ...]
 Reader = Callable[[Region], np.ndarray]
+#: the attribute of a group that lists the objects of its source that it does not contain: ``name (class)``
+LEFT_OUT = "left_out"
 #: target size (bytes) of default chunks
 _CHUNK = 1 << 20
 
@@ -31,8 +33,9 @@ class Note:
     ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
     attribute that was left out), ``"reference"`` (references to no chunk), ``"calendar"`` (times converted by
-    CF's default calendar), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common) or
-    ``"unpacked"`` (numbers of several scales as unscaled floats).
+    CF's default calendar), ``"object"`` (an object of a class that is not indexed), ``"missing"`` (left out
+    because a joined file lacks it), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common)
+    or ``"unpacked"`` (numbers of several scales as unscaled floats).
     """
 
     path: str
@@ -240,6 +243,8 @@ class ArrayMap:
         dropped: notes on parts of the source that ``arrays`` and ``groups`` do not contain unchanged.
         tables: path → a table that is packed row by row (`icecore.tables.text.pack_table`), never linked.
         failed: an error for each damaged part of the source.
+        files: the files of a source of several files.
+        without: returns the map of the same source without some of these files.
     """
 
     source: str
@@ -248,6 +253,8 @@ class ArrayMap:
     dropped: list[Note] = field(default_factory=list)
     tables: dict[str, TableFile] = field(default_factory=dict)
     failed: list[errors.Error] = field(default_factory=list)
+    files: tuple[str, ...] = ()
+    without: Callable[[set[str]], ArrayMap] | None = None
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -19,6 +19,8 @@ from icecore.sources.root.readers import BranchReader
 
 _BASKET = "icecore.root_basket"
 _NAMES = ("", ".", "..", "zarr.json")
+#: kinds of branches with a row for each entry
+_COUNTED = ("flat", "jagged", "record", "string", "nested")
 
 
 @dataclass
@@ -125,11 +127,20 @@ def add_tree(
     found = file.tree(name)
     about = json.loads(found["json"])
     first, stop, offsets, lengths = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    described = about["branches"], about["entries"]
+    described = about["branches"], entries_of(about)
     tree = Tree(file, path, identity, name, root, result, first, stop, offsets, lengths, *described)
     tree.choice = wanted
     every = range(len(tree.branches))
     add_branches(tree, about["title"], set(every) if numbers is None else numbers, copies)
+
+
+def entries_of(about: dict[str, Any]) -> int:
+    """Return a tree's number of entries; that of its longest branch if branches were filled one by one.
+
+    ROOT then leaves the tree's own number at 0, unless the program sets it.
+    """
+    lengths = (branch["entries"] for branch in about["branches"] if branch["kind"] in _COUNTED)
+    return int(about["entries"] or max(lengths, default=0))
 
 
 def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> None:
@@ -156,6 +167,10 @@ def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> Non
             tree.fail(branch, f"basket {lost} reaches beyond the end of the file ({size}): it looks cut off")
         elif branch.get("file"):
             tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
+        elif (branch["kind"] in _COUNTED or branch.get("parts")) and branch["entries"] != tree.entries:
+            # Beside the others its rows would mean other entries, or the others would end with it.
+            message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
+            tree.note(branch, "unsupported", message)
         else:
             add = _ADD.get(branch["kind"], _unsupported)
             if (
@@ -211,10 +226,6 @@ def _flat(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) ->
     if branch["path"] in tree.parents:
         path += "/@size"  # the number of objects in a split collection, as ROOT names it
     shape = (branch["entries"], *row)
-    if branch["entries"] != tree.entries:
-        message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
-        tree.note(branch, "unsupported", message)
-        return
     read = tree.reader(number, "values", shape, dtype)
     if not tree.whole(branch) or not prod(row):
         tree.result.add(_titled(copied(path, shape, dtype, read, _why(branch, tree.entries)), branch))

@@ -256,6 +256,8 @@ class Table(TableColumns):
     def to_dask(self, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
         """Return a dask DataFrame with a partition for each range of whole shards.
 
+        Lists of any length have pandas' Arrow type.
+
         Args:
             columns: names, in the order of the result; all by default.
             where: a where-clause, see :class:`Table`; each partition selects its rows.

@@ -12,7 +12,6 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
-from icecore.tables.query.event_columns import JAGGED
 from icecore.tables.query.event_table import EventTable
 from icecore.tables.query.group_columns import group_columns, listed, tables_below
 
@@ -92,8 +91,7 @@ class TableColumns(EventTable):
     @cached_property
     def _lists(self) -> list[str]:
         """Names of the columns with lists of any length; none of a table of chosen columns."""
-        has_any = self._is_all and any(JAGGED in node.attrs for node in self._group.repo._visible())
-        return self._events.lists if has_any else []
+        return self._events.lists if self._is_all else []
 
     @cached_property
     def _expressions(self) -> dict[str, list[str]]:
