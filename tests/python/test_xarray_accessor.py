@@ -190,7 +190,7 @@ def test_finer_times_are_appended(steps: str, dtype: str) -> None:
         step.time.encoding = {"dtype": dtype, "units": "days since 2000-01-01"} if i == 0 else {}
         before = repo.at("main").snapshot_id
         step.icecore.to(repo, append_dim="time")
-        assert repo.log()[0].parent == before  # one commit
+        assert repo.at("main").log()[0].parent == before  # one commit
     found = repo.at("main").to_xarray()
     np.testing.assert_array_equal(found.time.values, np.array(STEPS[steps], "M8[ns]"))
     np.testing.assert_array_equal(found.time_bnds.values[:, 0], np.array(STEPS[steps], "M8[ns]"))
