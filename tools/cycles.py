@@ -54,7 +54,11 @@ def rust_graph(src: Path) -> Graph:
 
 
 def use_paths(text: str) -> list[str]:
-    return [path for match in re.finditer(r"\buse ([^;]+);", text) for path in expand(match[1])]
+    """Paths of `use` lines, and those written where they are used: `super::edit_links::link(…)`."""
+    text = re.sub(r"//[^\n]*", "", text)
+    found = [path for match in re.finditer(r"\buse ([^;]+);", text) for path in expand(match[1])]
+    rest = re.sub(r"\buse [^;]+;|\bpub\(in [^)]*\)", "", text)
+    return found + re.findall(r"(?<![$\w])(?:crate|super|self)(?:::\w+)+", rest)
 
 
 def module_name(path: Path, src: Path) -> str:

@@ -4,8 +4,8 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use serde_json::{Map, Value, json};
 
+use super::edit::edited;
 use super::edit_domain::directory;
-use super::edit_objects::edited;
 use super::folder_record::Record;
 use super::found::model;
 use super::permission::{self, ACTIONS, full};

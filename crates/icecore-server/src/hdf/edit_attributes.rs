@@ -5,7 +5,7 @@ use axum::extract::{Path, State as Extract};
 use icecore::grid::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 
-use super::edit_objects::{edited, resolved};
+use super::edit::{edited, resolved};
 use super::types::H5Type;
 use super::{collection, creation, incoming, reply, types_parse};
 use crate::app::App;

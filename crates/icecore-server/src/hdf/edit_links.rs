@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
 use serde_json::{Map, Value, json};
 
-use super::edit_objects::edited;
+use super::edit::edited;
 use super::reply;
 use crate::app::App;
 use crate::error::{Answer, Failure};

@@ -5,6 +5,7 @@ use axum::extract::{Path, State as Extract};
 use axum::http::Uri;
 use serde_json::{Map, Value, json};
 
+use super::edit::{edited, resolved};
 use super::{collection, creation, incoming, initializer, reply, types_parse};
 use crate::app::App;
 use crate::domains::{Collection, ids};
@@ -13,25 +14,6 @@ use crate::live::{Places, State};
 use crate::params::Params;
 use icecore::cancel;
 use icecore::session::Picks;
-
-/// Runs a change of the request's domain, if its user is permitted.
-pub(super) async fn edited<T: Send + 'static>(
-    app: App,
-    params: Params,
-    action: &'static str,
-    change: impl FnOnce(&mut State, &Params) -> Answer<T> + Send + 'static,
-) -> Answer<T> {
-    app.writable()?;
-    let shared = App::clone(&app);
-    app.blocking(move || {
-        let live = shared.lives.live(&shared.domains, params.domain())?;
-        live.edit(|state| {
-            super::permission::check(&state.model, params.caller(), action, params.domain())?;
-            change(state, &params)
-        })
-    })
-    .await
-}
 
 /// The collection of a request's path.
 fn kind_of(uri: &Uri) -> Answer<Collection> {
@@ -113,20 +95,6 @@ fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
 fn properties(body: &Map<String, Value>) -> Map<String, Value> {
     let properties = body.get("creationProperties").filter(|value| value.is_object()).cloned();
     properties.map(|value| Map::from_iter([("creationProperties".to_owned(), value)])).unwrap_or_default()
-}
-
-/// A type; a committed type is resolved and its id kept.
-pub(super) fn resolved(state: &State, kind: &Value) -> Answer<Value> {
-    let id = match kind {
-        Value::String(text) => Some(text.trim_start_matches("/").trim_start_matches("datatypes/")),
-        Value::Object(object) if !object.contains_key("class") => object.get("id").and_then(Value::as_str),
-        _ => None,
-    };
-    let Some(id) = id.filter(|id| ids::collection(id) == Some(Collection::Datatypes)) else { return Ok(kind.clone()) };
-    let committed = state.model.object(Collection::Datatypes, id)?;
-    let mut kind = committed.metadata.get("type").cloned().unwrap_or_default();
-    kind["id"] = json!(id);
-    Ok(kind)
 }
 
 /// Writes the elements that came with a new dataset, or that its initializer makes.

@@ -7,7 +7,7 @@ use icecore::grid::{Error, ErrorKind};
 use icecore::session::{Pick, Picks};
 use serde_json::{Map, Value, json};
 
-use super::edit_objects::edited;
+use super::edit::edited;
 use super::incoming::{self, Elements};
 use super::types::H5Type;
 use super::{query, reply, types_parse};

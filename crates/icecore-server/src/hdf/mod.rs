@@ -12,6 +12,7 @@ pub(crate) mod clause;
 pub(crate) mod creation;
 mod describe;
 mod domain;
+mod edit;
 mod edit_attributes;
 mod edit_domain;
 mod edit_links;
