@@ -13,11 +13,11 @@ from icecore.ingest.continue_in_time import continued, is_on_grid
 from icecore.ingest.late_frames import is_woven, woven
 from icecore.repository import address
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY, NS, TimeAxis
+from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.sources.failure import Failure
 from icecore.sources.gwf.axes import Axes
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
-from icecore.sources.mapping.series_facts import facts
+from icecore.sources.mapping.series_facts import differences, facts
 
 if TYPE_CHECKING:
     from icecore.ingest.placement import Assembly, Step
@@ -121,8 +121,9 @@ def _note(result: Assembly, channel: _Channel, step: Step) -> None:
     result.steps.append(step)
     if step.old is None and channel.stored:
         axis = _axis(step.entry)
-        kind = f"{step.entry.dtype} at {axis.rate:g} Hz from GPS {axis.t0 / NS:.9g}"
-        said = f"{kind}: the type or sampling changed"
+        kind = f"{step.entry.dtype} at {axis.rate:.10g} Hz from GPS {seconds_text(axis.t0)}"
+        changed = differences(channel.stored[-1].attrs, step.entry.attrs)
+        said = f"{kind}: {'; '.join(changed) or 'the type or sampling changed'}"
         result.notes.append(Failure(step.path, "changed", said))
 
 
