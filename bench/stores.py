@@ -45,7 +45,8 @@ def bucket(folder: Path) -> Iterator[FaultProxy]:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     command = [str(GATEWAY), "--access", "user", "--secret", "password", "--port", f"127.0.0.1:{port}"]
-    command += ["posix", "--sidecar", str(folder), str(folder / "data")]
+    # Without --sidecar, with which its conditional writes are not atomic.
+    command += ["posix", str(folder / "data")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(1)
     proxy = FaultProxy(port)

@@ -6,13 +6,15 @@ the same ``kind`` in Rust, in Python and on the command line (``icecore: error[K
 
 from __future__ import annotations
 
+from icecore.redaction import redact
+
 
 class Error(Exception):
     """Base class of all errors that icecore raises on purpose.
 
     Attributes:
         kind: one of :data:`KINDS`, stable between releases; programs should test it, not the message.
-        message: the object, what is wrong, and for a mismatch both sides.
+        message: the object, what is wrong, and for a mismatch both sides; without the secrets of addresses.
         hint: what to do next; may be empty.
 
     Example:
@@ -28,9 +30,10 @@ class Error(Exception):
     hint: str = ""
 
     def __init__(self, message: str = "", hint: str = "", *, kind: str | None = None) -> None:
+        message = redact(message)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = redact(hint)
         if kind is not None:
             self.kind = kind
 

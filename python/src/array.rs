@@ -126,11 +126,16 @@ impl Array {
         for (flat, place) in table.iter() {
             let Place::Range { object, offset, length } = place else { continue };
             let Some(Location::Link(url)) = table.objects.get(object as usize).map(|o| &o.location) else { continue };
-            let id = *numbers.entry(url).or_insert_with(|| {
-                let known = self.view.snapshot().source_identity(url).map(|was| (was.size, was.mtime_ns, was.etag));
-                files.push((url.clone(), known));
-                files.len() as u32 - 1
-            });
+            let id = match numbers.get(url.as_str()) {
+                Some(id) => *id,
+                None => {
+                    let known = self.view.snapshot().source_identity(url).or_raise()?;
+                    files.push((url.clone(), known.map(|was| (was.size, was.mtime_ns, was.etag))));
+                    let id = files.len() as u32 - 1;
+                    numbers.insert(url, id);
+                    id
+                }
+            };
             ids.push(id);
             chunks.push(flat);
             offsets.push(offset);

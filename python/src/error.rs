@@ -1,6 +1,6 @@
 //! Convert the engine's errors to `icecore.errors`.
 
-use icecore::grid::{Error, ErrorKind};
+use icecore::grid::{Error, ErrorKind, redact};
 use pyo3::prelude::*;
 
 /// Calls `icecore.errors.make(kind, message, hint)` to create the exception.
@@ -8,7 +8,7 @@ pub fn raise(error: Error) -> PyErr {
     Python::attach(|py| {
         let make = || -> PyResult<PyErr> {
             let maker = py.import("icecore.errors")?.getattr("make")?;
-            Ok(PyErr::from_value(maker.call1((error.kind.code(), &error.message, &error.hint))?))
+            Ok(PyErr::from_value(maker.call1((error.kind.code(), redact(&error.message), redact(&error.hint)))?))
         };
         make().unwrap_or_else(|e| e)
     })

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use icecore::grid::{Error, ErrorKind, Result};
-use icecore_gwf::{Channel, FrameFile, Piece, Problem};
+use icecore_gwf::{Channel, FrameFile, Piece, Problem, Role};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -13,6 +13,7 @@ use crate::error::OrRaise;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gwf_index, module)?)?;
+    module.add_function(wrap_pyfunction!(gwf_verify_at, module)?)?;
     module.add_function(wrap_pyfunction!(gwf_verify, module)?)
 }
 
@@ -36,6 +37,13 @@ fn gwf_index<'py>(py: Python<'py>, paths: Vec<String>, frames: usize, threads: u
 #[pyfunction]
 fn gwf_verify(py: Python<'_>, path: &str) -> PyResult<Vec<(&'static str, String, u64, String)>> {
     let found = py.detach(|| icecore_gwf::verify(&open(path)?)).or_raise()?;
+    Ok(found.into_iter().map(|p| (p.kind.code(), p.channel, p.offset, p.message)).collect())
+}
+
+/// Damage of the structures at `offsets` by their checksums, or by that of the file where they have none; as `gwf_verify`.
+#[pyfunction]
+fn gwf_verify_at(py: Python<'_>, path: &str, offsets: Vec<u64>) -> PyResult<Vec<(&'static str, String, u64, String)>> {
+    let found = py.detach(|| icecore_gwf::verify_at(&open(path)?, &offsets)).or_raise()?;
     Ok(found.into_iter().map(|p| (p.kind.code(), p.channel, p.offset, p.message)).collect())
 }
 
@@ -80,6 +88,7 @@ fn as_dict<'py>(py: Python<'py>, file: &FrameFile) -> PyResult<Bound<'py, PyDict
     let frames: Vec<(i64, i64)> = file.frames.iter().map(|f| (f.start_ns, f.duration_ns)).collect();
     dict.set_item("frames", frames)?;
     dict.set_item("events", &file.events)?;
+    dict.set_item("others", &file.others)?;
     let problems: Vec<_> = file.problems.iter().map(problem).collect();
     dict.set_item("problems", problems)?;
     let channels = PyList::empty(py);
@@ -95,19 +104,36 @@ fn problem(p: &Problem) -> (&'static str, &str, u64, &str) {
 }
 
 fn channel_tuple<'py>(py: Python<'py>, channel: &Channel) -> PyResult<Bound<'py, PyTuple>> {
-    let pieces = channel.pieces.iter().map(|p| piece(py, p)).collect::<PyResult<Vec<_>>>()?;
-    let kind = match channel.kind {
-        icecore_gwf::Kind::Adc => "adc",
-        icecore_gwf::Kind::Proc => "proc",
-        icecore_gwf::Kind::Sim => "sim",
+    let mut facts: Option<(&Piece, Bound<'py, PyTuple>)> = None;
+    let mut pieces = Vec::with_capacity(channel.pieces.len());
+    for piece in &channel.pieces {
+        let known = match facts.take() {
+            Some((last, known)) if same_facts(last, piece) => known,
+            _ => (&piece.unit, piece.slope, piece.bias, piece.shift, piece.phase).into_pyobject(py)?,
+        };
+        pieces.push(piece_tuple(piece, &known)?);
+        facts = Some((piece, known));
+    }
+    let kind = match (channel.role, channel.kind) {
+        (Role::Auxiliary, _) => "aux",
+        (Role::Other, _) => "vect",
+        (Role::Data, icecore_gwf::Kind::Adc) => "adc",
+        (Role::Data, icecore_gwf::Kind::Proc) => "proc",
+        (Role::Data, icecore_gwf::Kind::Sim) => "sim",
     };
-    (&channel.name, kind, pieces).into_pyobject(py)
+    (&channel.name, kind, pieces, &channel.of).into_pyobject(py)
 }
 
-/// (start, step, unit, series, dtype, elements, dimensions), (offset, length, compression, validity, slope, bias, has mask).
-fn piece<'py>(py: Python<'py>, p: &Piece) -> PyResult<Bound<'py, PyTuple>> {
+fn same_facts(one: &Piece, other: &Piece) -> bool {
+    let bits = |p: &Piece| (p.slope.to_bits(), p.bias.to_bits(), p.shift.to_bits(), p.phase.to_bits());
+    one.unit == other.unit && bits(one) == bits(other)
+}
+
+/// (start, step, series, dtype, elements, dimensions), (offset, length, compression, validity), facts: one tuple (unit,
+/// slope, bias, frequency shift, phase) for all pieces that have them in common.
+fn piece_tuple<'py>(p: &Piece, facts: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     let v = &p.vect;
-    let what = (p.start_ns, p.dt, &p.unit, p.series, v.dtype.name(), v.n_data, v.shape.len());
-    let place = (v.offset, v.len, v.compress, p.data_valid, p.slope, p.bias, p.aux.is_some());
-    (what, place).into_pyobject(py)
+    let what = (p.start_ns, p.dt, p.series, v.dtype.name(), v.n_data, v.shape.len());
+    let place = (v.offset, v.len, v.compress, p.data_valid);
+    (what, place, facts).into_pyobject(facts.py())
 }

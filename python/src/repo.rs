@@ -114,11 +114,17 @@ impl Repo {
     }
 
     fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, bool, String)>> {
-        py.detach(|| {
-            let text = |n: &catalog::Node| String::from_utf8_lossy(&n.zarr_json).into_owned();
-            Ok(self.snapshot.nodes().iter().map(|n| (n.path.clone(), n.is_array, text(n))).collect())
-        })
-        .or_raise()
+        py.detach(|| Ok(self.snapshot.nodes().iter().map(described).collect())).or_raise()
+    }
+
+    /// The group or array at a path: (path, whether it is an array, its document); None if there is none.
+    fn node(&self, path: &str) -> Option<(String, bool, String)> {
+        self.snapshot.node(path).map(described)
+    }
+
+    /// The members of a group, sorted by path.
+    fn members(&self, path: &str) -> Vec<(String, bool, String)> {
+        self.snapshot.members(path).map(described).collect()
     }
 
     fn array(&self, path: &str) -> PyResult<Array> {
@@ -289,4 +295,8 @@ impl Repo {
         let writer = py.detach(|| self.repo.writer(branch)).or_raise()?;
         Ok(Writer::new(writer, memory))
     }
+}
+
+fn described(node: &catalog::Node) -> (String, bool, String) {
+    (node.path.clone(), node.is_array, String::from_utf8_lossy(&node.zarr_json).into_owned())
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore_root::ntuple::NTuple;
-use icecore_root::{Branch, File, LocalFile, Tree};
+use icecore_root::{Branch, File, LocalFile, Part, Tree};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -86,6 +86,16 @@ impl RootFile {
         Ok((PyArray1::from_vec(py, read.content), read.counts.map(|counts| PyArray1::from_vec(py, counts))))
     }
 
+    /// Bytes and lengths of each array of a branch that is decoded entry by entry, in the order of its `parts`.
+    fn parts<'py>(&self, py: Python<'py>, path: &str, number: usize) -> PyResult<Vec<PartArrays<'py>>> {
+        let read = py.detach(|| {
+            let tree = self.open_tree(path)?;
+            Ok(self.file.columns(&tree, branch(&tree, number)?)?.parts())
+        });
+        let arrays = |part: Part| (PyArray1::from_vec(py, part.bytes), PyArray1::from_vec(py, part.lengths));
+        Ok(read.or_raise()?.into_iter().map(arrays).collect())
+    }
+
     /// An ntuple: `json` (fields, columns, clusters) and the columns `elements`, `offsets`, `lengths`, `checksums` of all pages.
     /// Each column lists per cluster [first element or null, elements, from page, to page].
     fn ntuple<'py>(&self, py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyDict>> {
@@ -118,6 +128,7 @@ impl RootFile {
     }
 }
 
+type PartArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<u32>>);
 type Read<'py> = (Bound<'py, PyArray1<u8>>, Option<Bound<'py, PyArray1<u32>>>);
 
 impl RootFile {

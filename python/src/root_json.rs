@@ -2,7 +2,7 @@
 
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore_root::ntuple::NTuple;
-use icecore_root::{Branch, DType, Interpretation, Tree};
+use icecore_root::{Branch, DType, Interpretation, Part, PartKind, Tree};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -22,6 +22,7 @@ enum Kind<'a> {
         counter: Option<&'a str>,
     },
     String,
+    Nested,
     Unsupported {
         #[serde(rename = "type")]
         name: &'a str,
@@ -42,7 +43,12 @@ struct BranchAbout<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<&'a str>,
     baskets: [usize; 2],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<PartAbout>,
 }
+
+/// Path below the branch, kind (a dtype, `text`, `lists`, `record` or `tuple`), and shape of an element.
+type PartAbout = (String, &'static str, Vec<u64>);
 
 #[derive(Serialize)]
 struct TreeAbout<'a> {
@@ -66,9 +72,22 @@ pub fn tree(tree: &Tree) -> Result<String> {
             file: &branch.file_name,
             damage: branch.damage.as_ref().map(|error| &*error.message),
             baskets,
+            parts: parts(branch),
         }
     });
     text(&TreeAbout { title: &tree.title, entries: tree.entries, branches: branches.collect() })
+}
+
+/// The arrays of a branch that is decoded entry by entry.
+fn parts(branch: &Branch) -> Vec<PartAbout> {
+    let found = branch.form.iter().flat_map(|form| form.column().parts());
+    let about = |part: Part| match part.kind {
+        PartKind::Numbers { dtype, shape } => (part.path, dtype.name(), shape),
+        PartKind::Text => (part.path, "text", Vec::new()),
+        PartKind::Lists => (part.path, "lists", Vec::new()),
+        PartKind::Record { tuple } => (part.path, if tuple { "tuple" } else { "record" }, Vec::new()),
+    };
+    found.map(about).collect()
 }
 
 fn kind(branch: &Branch) -> Kind<'_> {
@@ -81,6 +100,7 @@ fn kind(branch: &Branch) -> Kind<'_> {
             Kind::Jagged { dtype: dtype.name(), shape: inner_shape, skip: *skip, counter: counter.as_deref() }
         }
         Interpretation::String { .. } => Kind::String,
+        Interpretation::Nested => Kind::Nested,
         Interpretation::Unsupported(name) => Kind::Unsupported { name },
         _ => Kind::Group,
     }

@@ -73,11 +73,20 @@ impl TableRows {
 
 #[pymethods]
 impl TableRows {
-    /// Starts appending to the arrays at `paths` from these rows on, where shards begin.
+    /// Starts appending to the arrays at `paths` from these rows on, where shards begin; or behind the last row, in chunks
+    /// of a number of rows.
     #[new]
-    fn new(writer: Bound<'_, Writer>, paths: Vec<String>, starts: Vec<u64>) -> PyResult<Self> {
-        let rows = paths.iter().zip(starts).map(|(path, start)| {
+    fn new(
+        writer: Bound<'_, Writer>,
+        paths: Vec<String>,
+        starts: Vec<u64>,
+        chunks: Vec<Option<u64>>,
+    ) -> PyResult<Self> {
+        let rows = paths.iter().zip(starts).zip(chunks).map(|((path, start), chunk)| {
             let meta = writer.get().meta(path)?;
+            if let Some(chunk) = chunk {
+                return Rows::behind(path, meta, chunk).or_raise();
+            }
             Rows::new(path, meta, start).or_raise()
         });
         let rows = rows.collect::<PyResult<_>>()?;

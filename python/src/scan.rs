@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use icecore::catalog::Mine;
 use icecore::grid::Result;
 use icecore::read::Report;
-use icecore::scan::{self, Batch, Table, arrows};
+use icecore::scan::{self, Batch, Expression, Table, arrows, values};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,6 +17,7 @@ pub struct Scan {
     scan: Mine<Mutex<scan::Scan>>,
     table: Arc<Table>,
     columns: Vec<usize>,
+    expressions: Vec<Expression>,
 }
 
 /// Number of rows, and for each column the bytes of its elements.
@@ -26,9 +27,9 @@ type Rows<'py> = (usize, Vec<Bound<'py, PyArray1<u8>>>);
 type Buffers<'py> = (Option<Bound<'py, PyArray1<u8>>>, Option<Bound<'py, PyArray1<u8>>>, Bound<'py, PyArray1<u8>>);
 
 impl Scan {
-    pub fn new(scan: scan::Scan, table: Arc<Table>) -> Self {
+    pub fn new(scan: scan::Scan, table: Arc<Table>, expressions: Vec<Expression>) -> Self {
         let columns = scan.columns().to_vec();
-        Self { scan: Mine::new(Mutex::new(scan)), table, columns }
+        Self { scan: Mine::new(Mutex::new(scan)), table, columns, expressions }
     }
 
     fn scan(&self) -> Result<MutexGuard<'_, scan::Scan>> {
@@ -42,12 +43,15 @@ impl Scan {
 
 #[pymethods]
 impl Scan {
-    /// The next rows as Arrow buffers: (rows, for each column its buffers); None at the end.
+    /// The next rows as Arrow buffers: (rows, for each column and then for each expression its buffers); None at the end.
     fn next_arrow<'py>(&self, py: Python<'py>) -> PyResult<Option<(usize, Vec<Buffers<'py>>)>> {
         let made = py.detach(|| {
             let Some(batch) = self.batch()? else { return Ok(None) };
             let rows = batch.rows;
-            Ok(Some((rows, arrows(&self.table, &self.columns, batch)?)))
+            let computed = values(&self.table, &self.columns, &batch, &self.expressions)?;
+            let mut columns = arrows(&self.table, &self.columns, batch)?;
+            columns.extend(computed);
+            Ok(Some((rows, columns)))
         });
         let Some((rows, columns)) = made.or_raise()? else { return Ok(None) };
         let array = |bytes| PyArray1::from_vec(py, bytes);
@@ -72,6 +76,12 @@ impl Scan {
     fn whole(&self) -> PyResult<Vec<(u64, u64)>> {
         let scan = self.scan().or_raise()?;
         Ok(scan.whole().iter().map(|rows| (rows.start, rows.end)).collect())
+    }
+
+    /// The (start, stop) of the row ranges that the summaries don't rule out, in order.
+    fn kept(&self) -> PyResult<Vec<(u64, u64)>> {
+        let scan = self.scan().or_raise()?;
+        Ok(scan.kept().iter().map(|rows| (rows.start, rows.end)).collect())
     }
 
     /// Cost so far.

@@ -45,8 +45,13 @@ impl Table {
         Ok(self.table.filter(clause).or_raise()?.columns)
     }
 
+    /// The numbers of the columns that an expression uses.
+    fn columns_of_expression(&self, text: &str) -> PyResult<Vec<usize>> {
+        Ok(self.table.expression(text).or_raise()?.columns)
+    }
+
     #[allow(clippy::too_many_arguments)]
-    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None, unsure_only=false, rows=None))]
+    #[pyo3(signature = (columns, clause=None, prune=true, limit=None, memory=None, unsure_only=false, rows=None, expressions=Vec::new()))]
     fn scan(
         &self,
         py: Python<'_>,
@@ -57,6 +62,7 @@ impl Table {
         memory: Option<u64>,
         unsure_only: bool,
         rows: Option<Vec<(u64, u64)>>,
+        expressions: Vec<String>,
     ) -> PyResult<Scan> {
         let mut options = ScanOptions { columns, prune, limit, unsure_only, ..ScanOptions::default() };
         options.filter = clause.map(|clause| self.table.filter(clause)).transpose().or_raise()?;
@@ -64,7 +70,9 @@ impl Table {
         options.rows = rows.map(|rows| rows.into_iter().map(|(start, end)| start..end).collect());
         let table = Arc::clone(&self.table);
         let scan = py.detach(|| scan::Scan::new(table, options)).or_raise()?;
-        Ok(Scan::new(scan, Arc::clone(&self.table)))
+        let expressions =
+            expressions.iter().map(|text| self.table.expression(text)).collect::<Result<_, _>>().or_raise()?;
+        Ok(Scan::new(scan, Arc::clone(&self.table), expressions))
     }
 
     /// For each column a dict of its summary: zone, rows, digest, the bytes of min, max, mean, rms, count, intervals (empty if

@@ -1,5 +1,7 @@
 //! Text tables: formats, parsing, printing.
 
+use std::collections::BTreeMap;
+
 use icecore::chunk::{DType, crc32c};
 use icecore::grid::{Error, ErrorKind};
 use icecore::pool;
@@ -163,23 +165,28 @@ fn outside<'py>(py: Python<'py>, format: &Format, escapes: &Escapes) -> Option<(
     Some((rows.len() + 1, *first, PyBytes::new(py, bytes(*text))))
 }
 
-/// Pads lines with spaces to the length of a row, as the parser of rows without trailing spaces does.
+/// Pads lines with spaces to the length of a row, as the parser of rows without trailing spaces does; `characters`:
+/// stretches of a row that are counted in characters, each with its number of characters and of bytes.
 #[pyfunction]
-fn pad_rows<'py>(py: Python<'py>, template: &[u8], text: &[u8]) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &padded(template, text))
+#[pyo3(signature = (template, text, characters=Vec::new()))]
+fn pad_rows<'py>(py: Python<'py>, template: &[u8], text: &[u8], characters: Vec<(u32, u32)>) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &padded(template, &characters, text))
 }
 
-/// ({length: lines}, for each column the number of lines with anything but a space or a tab there) of the lines that
-/// are neither blank nor comments and have spaces in the columns `like`.
+/// ({length: lines}, for each column the number of lines with anything but a space or a tab there, {words: lines}, for
+/// each column the most bytes of a character there without the first) of the lines that are neither blank nor comments
+/// and have spaces in the columns `like`. `characters`: columns are characters, not bytes.
 #[pyfunction]
+#[pyo3(signature = (text, like, characters=false))]
 fn line_shape(
     py: Python<'_>,
     text: PyReadonlyArray1<'_, u8>,
     like: Vec<usize>,
-) -> PyResult<(std::collections::BTreeMap<usize, u64>, Vec<u64>)> {
+    characters: bool,
+) -> PyResult<(BTreeMap<usize, u64>, Vec<u64>, BTreeMap<usize, u64>, Vec<u8>)> {
     let text = text.as_slice()?;
-    let shape = py.detach(|| LineShape::of(text, &like));
-    Ok((shape.lengths, shape.occupied))
+    let shape = py.detach(|| LineShape::of(text, &like, characters));
+    Ok((shape.lengths, shape.occupied, shape.words, shape.wide))
 }
 
 /// A column (JSON) that prints most of `cells` unchanged; `hint`: any, number, hex, words, text (no times) or comma

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use icecore::catalog::{self, LinkIdentity, Mine};
 use icecore::chunk::{ArrayMeta, DType};
-use icecore::grid::{Error, ErrorKind, Region, Result};
+use icecore::grid::{Axis, Error, ErrorKind, Region, Result};
 use icecore::write::{Data, WriteOptions, Writing};
 use numpy::{PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -88,10 +88,14 @@ impl Writer {
 
 /// Whether an array's chunks are unchanged, except for appended rows.
 fn only_grows(old: &ArrayMeta, new: &ArrayMeta) -> bool {
-    let ends = |meta: &ArrayMeta| {
-        (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.chunk_shape(&vec![0; meta.shape.len()]))
+    let others =
+        |meta: &ArrayMeta| (meta.shape.get(1..).map(<[u64]>::to_vec), meta.grid.axes.get(1..).map(<[_]>::to_vec));
+    let is_same = match (old.grid.axes.first(), new.grid.axes.first()) {
+        (Some(Axis::Regular { chunk: old, .. }), Some(Axis::Regular { chunk: new, .. })) => old == new,
+        (Some(old), Some(new)) => (0..old.count()).all(|chunk| old.extent(chunk) == new.extent(chunk)),
+        _ => true,
     };
-    old.grid.is_empty() || old.shape.first() <= new.shape.first() && ends(old) == ends(new)
+    old.grid.is_empty() || old.shape.first() <= new.shape.first() && others(old) == others(new) && is_same
 }
 
 fn json(text: &str) -> PyResult<Value> {
@@ -196,6 +200,16 @@ impl Writer {
         Ok(())
     }
 
+    /// Replaces the metadata of a sharded array by a document without shards; references to its chunks replace those to
+    /// shards. Chunks of another shape in the new grid must be written afterwards.
+    fn unshard(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
+        let new = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
+        let old = self.meta(path)?;
+        py.detach(|| self.writing()?.unshard(path, &old, &new, zarr_json.as_bytes())).or_raise()?;
+        self.metas().or_raise()?.insert(path.to_owned(), Arc::new(new));
+        Ok(())
+    }
+
     fn set_attrs(&self, py: Python<'_>, path: &str, attrs_json: &str) -> PyResult<()> {
         let attributes = json(attrs_json)?;
         py.detach(|| self.catalog()?.set_attributes(path, &attributes)).or_raise()?;
@@ -244,6 +258,13 @@ impl Writer {
             self.touch(path, grid.region(&grid.coords(*first)).start.first().copied().unwrap_or(0))?;
         }
         py.detach(|| self.catalog()?.set_links(path, &urls, &identities, url_ids, chunks, offsets, lengths)).or_raise()
+    }
+
+    /// Removes the references to chunks, by their flat numbers: these chunks read as the fill value.
+    fn unset(&self, py: Python<'_>, path: &str, chunks: Vec<u64>) -> PyResult<()> {
+        let chunks: Vec<_> = chunks.into_iter().map(|chunk| (chunk, catalog::ChunkPlace::Missing)).collect();
+        self.writing().or_raise()?.forget(path); // these chunks must not keep their references
+        py.detach(|| self.catalog()?.set_chunks(path, &chunks)).or_raise()
     }
 
     /// Queues `data` for the box that starts at `start`; it must consist of whole chunks (whole shards if sharded).

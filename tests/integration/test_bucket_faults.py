@@ -45,7 +45,7 @@ def gateway(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[i
         port = int(free.getsockname()[1])
     command = [str(PROGRAM), "--access", "user", "--secret", SECRET, "--port", f"127.0.0.1:{port}", "posix"]
     process = subprocess.Popen(
-        [*command, "--sidecar", str(tmp_path_factory.mktemp("sidecar")), str(files)],
+        [*command, str(files)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

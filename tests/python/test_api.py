@@ -472,3 +472,17 @@ def test_split_references(tmp_path: Path) -> None:
     assert split_path("s3://bucket/moon") == ("s3://bucket/moon", None)
     assert stem("https://host/a/granule.h5?key=1") == "granule"
     assert stem("/data/run.v2.nc") == "run.v2"
+
+
+def test_opening_a_group_costs_what_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        for i in range(60):
+            w.array(f"/g{i // 3}/v{i}", "f4", ())
+            w.array(f"/g{i // 3}/below/w{i}", "f4", ())
+    repo = icecore.open(tmp_path / "r")
+    monkeypatch.setattr(type(repo), "_nodes", property(lambda _: pytest.fail("lists all nodes")))
+    assert sorted(repo["/g4"].arrays) == ["v12", "v13", "v14"]
+    assert list(repo["/g4"].groups) == ["below"]
+    assert sorted(repo["/g4/below"].arrays) == ["w12", "w13", "w14"]
+    assert len(repo._known) == 8  # the group, its members and theirs
+    assert "/g4/v13" in repo

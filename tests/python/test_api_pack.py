@@ -64,7 +64,7 @@ def test_layout_and_codec_as_asked(tmp_path: Path, source: Path) -> None:
     icecore.pack(source, tmp_path / "r.icecore", chunk=(6, 8, 10), shard=(30, 40, 30), codec="shuffle+zstd:7")
     a = icecore.open(tmp_path / "r.icecore")["/s/a"]
     assert (a.chunks, a.shards) == ((6, 8, 10), (30, 40, 30))
-    assert [codec["name"] for codec in a.codecs] == ["bytes", "numcodecs.shuffle", "zstd"]
+    assert [codec["name"] for codec in a.codecs] == ["bytes", "numcodecs.shuffle", "zstd", "crc32c"]
     compare(icecore.open(tmp_path / "r.icecore"), "/s", source)
 
 
@@ -173,7 +173,7 @@ def test_existing(tmp_path: Path, source: Path) -> None:
     assert caught.value.kind == "exists"
     assert icecore.pack(source, into, skip_existing=True).count("skipped") == 5
     icecore.pack(source, into, replace=True, codec="none")
-    assert [codec["name"] for codec in icecore.open(into)["/s/a"].codecs] == ["bytes"]
+    assert [codec["name"] for codec in icecore.open(into)["/s/a"].codecs] == ["bytes", "crc32c"]
     compare(icecore.open(into), "/s", source)
 
 

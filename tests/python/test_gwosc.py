@@ -92,9 +92,13 @@ def test_overlaps_other_flags_and_other_detectors_are_kept_apart(tmp_path: Path)
     files = [gwosc(tmp_path, T0), gwosc(tmp_path, T0 + 16), gwosc(tmp_path, T0 + 48, bits="CBC_CAT2")]
     report = icecore.link(files, tmp_path / "r.icecore", group="/H1", concat="time")
     repo = icecore.open(tmp_path / "r.icecore")
-    np.testing.assert_array_equal(repo["/H1/strain/Strain"][:], expected(80, [(32, 48)]))
+    np.testing.assert_array_equal(repo["/H1/strain/Strain"][:], expected(80, []))
+    np.testing.assert_array_equal(repo["/H1/quality/simple/DQmask"][:], mask(T0, 48))
+    assert {row.path: row.how for row in report.rows}["/H1/strain/Strain"] == "linked"
     assert repo[f"/H1/quality/simple/DQmask.{T0 + 48}"].attrs["flag_meanings"] == "DATA CBC_CAT2"
-    assert {note.kind for note in report.notes} >= {"overlap", "changed", "gaps"}
+    said = {note.kind: note.message for note in report.notes}
+    assert f"samples from GPS {T0 + 16}.000000000 are there already; the file's" in said["overlap"]
+    assert f"from GPS {T0 + 48}.000000000: the flags changed from" in said["changed"]
     both = [gwosc(tmp_path, T0), gwosc(tmp_path, T0, detector="L1"), gwosc(tmp_path, T0 + 32, detector="L1")]
     icecore.link(both, tmp_path / "b.icecore", concat="time")
     shapes = {path: a.shape for path, a in icecore.open(tmp_path / "b.icecore").arrays.items()}

@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore import cli
-from icecore.export.picture import _axis, _least, _measured, _most, draw, physical
+from icecore.export.picture import _axis, _kept, _least, _measured, _most, _read, draw, physical
 from icecore.repository.missing_values import missing
 from icecore.repository.selection import kept_axes, per_axis
 
@@ -269,3 +269,43 @@ def test_command(repo: icecore.Repo, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.run(["plot", repo.url, "/map", "t=-1", "-o", str(tmp_path / "m.png")]) == 0
     assert "map of /map" in capsys.readouterr().out
     assert png_size(tmp_path / "m.png") == (1080, 600)
+
+
+def test_a_selection_without_a_picture_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/cube", "f4", (4, 5, 6))[...] = 1
+    array = icecore.open(tmp_path / "r")["/cube"]
+    monkeypatch.setattr(type(array), "read", None)
+    with pytest.raises(icecore.Error, match=r"3 axes of lengths \(4, 5, 6\)") as caught:
+        draw(array, (...,), str(tmp_path / "p.png"))
+    assert caught.value.kind == "selection"
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i2", "M8[s]", "m8[ms]"])
+@pytest.mark.parametrize("index", [slice(None), slice(100_002, None, -3), slice(5, 90_000, 2)])
+def test_a_long_line_has_the_extremes_of_each_pixel(tmp_path: Path, dtype: str, index: slice) -> None:
+    rng = np.random.default_rng(2)
+    values = rng.integers(-3000, 3000, 100_003).astype(dtype)
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/n", dtype, values.shape, chunks=(7000,))[...] = values
+    array = icecore.open(tmp_path / "r")["/n"]
+    kept = _kept(array, (index,))
+    [(_, count, step)] = kept.axes
+    assert kept.size == count == len(values[index])
+    found = _read(array, kept).values.reshape(-1, 2)
+    plain = values[index].astype("i8").astype("f8")
+    rows = np.concatenate([plain, np.full(-len(plain) % step, np.nan)]).reshape(-1, step)
+    low, high = np.nanmin(rows, 1), np.nanmax(rows, 1)
+    start, scale = found[0, 0], (found[:, 1] - found[:, 0]).max() / (high - low).max()
+    np.testing.assert_allclose(found, (np.stack([low, high], 1) - low[0]) * scale + start)
+
+
+def test_a_large_map_is_read_with_strides(tmp_path: Path) -> None:
+    values = np.add.outer(np.arange(3000.0), np.arange(2500.0)).astype("f4")
+    with icecore.create(tmp_path / "r").writer() as w:
+        w.array("/m", "f4", values.shape)[...] = values
+    array = icecore.open(tmp_path / "r")["/m"]
+    np.testing.assert_array_equal(_read(array, _kept(array, (...,))).values, values[::3, ::3])
+    assert draw(array, (...,), str(tmp_path / "p.png"))["elements"] == values.size

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import icecore
 import pytest
+from icecore.cli.console import settings
 from icecore.errors import Error
 from icecore.repository.bucket_urls import canonical
-from icecore.repository.storage_options import resolve, with_keys, without_secrets
+from icecore.repository.storage_options import options_for, resolve, with_keys, without_secrets
+from icecore.sources.files import object_stores
 
 OURS = {
     "access_key_id": "id",
@@ -57,8 +59,8 @@ def test_flags() -> None:
     for name in ("anonymous", "anon", "skip_signature", "aws_skip_signature", "no_sign_request"):
         assert resolve("s3://b", {name: True}) == {"anonymous": "true"}
     assert resolve("s3://b", {"anon": False, "region": None}) == {"anonymous": "false"}
-    assert resolve("s3://b", {"virtual_hosted_style_request": True}) == {"force_path_style": "false"}
-    assert resolve("s3://b", {"virtual_hosted_style_request": "false"}) == {"force_path_style": "true"}
+    for name in ("virtual_hosted_style_request", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST"):
+        assert resolve("s3://b", {name: True}) == {"virtual_hosted_style_request": "true"}
 
 
 def test_unknown_options_are_refused_by_the_engine() -> None:
@@ -174,3 +176,74 @@ def test_a_function_is_registered_once_and_never_leaves_the_process(tmp_path: Pa
 )
 def test_only_known_options_are_pickled(secret: str) -> None:
     assert without_secrets({secret: "hush", "region": "eu-1"}) == {"region": "eu-1"}
+
+
+def test_options_of_an_address_are_for_it_alone() -> None:
+    given = {"key": "own", "s3a://archive/": {"anon": True}, "s3://archive/deep.aws_region": "eu"}
+    found = resolve("s3://own/r", given)
+    assert found == {
+        "access_key_id": "own",
+        "s3://archive.anonymous": "true",
+        "s3://archive/deep.region": "eu",
+    }
+    assert resolve("s3://own/r", found) == found
+    assert options_for("s3://archive/x", found) == {"anonymous": "true"}
+    assert options_for("s3://archive/deep/x", found) == {"region": "eu"}
+    assert options_for("s3://archive2", found) == {"access_key_id": "own"}
+    assert without_secrets(resolve("s3://b", {"s3://c": {"key": "id", "region": "r"}})) == {
+        "s3://c.region": "r"
+    }
+    with pytest.raises(Error, match="names no option"):
+        resolve("s3://own", {"s3://archive": "x"})
+
+
+def test_options_on_the_command_line_may_have_an_address() -> None:
+    pairs = ["s3://b/year=2026.region=eu", "https://h:80.header.cookie=a=b", "secret=c=d"]
+    assert settings(pairs) == {
+        "s3://b/year=2026.region": "eu",
+        "https://h:80.header.cookie": "a=b",
+        "secret": "c=d",
+    }
+
+
+def test_no_option_reaches_another_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_stores, "_options", {})
+    object_stores.remember("s3://mine/a.json", {"key": "hush", "endpoint": "http://h:1"})
+    assert object_stores.options_of("s3://other/x") == {}
+    object_stores.grant("s3://other/x", "s3://mine/a.json")
+    assert object_stores.options_of("s3://other/x")["access_key_id"] == "hush", "named by a file of that call"
+    object_stores.grant("gs://third/x", "s3://mine/a.json")
+    assert object_stores.options_of("gs://third/x") == {}
+    object_stores.remember("refs.json", {"key": "hush"})
+    object_stores.remember("later.json", None)
+    object_stores.grant("s3://fourth/x", "later.json")
+    assert object_stores.options_of("s3://fourth/x") == {}
+    object_stores.remember("https://h/x", {"header.authorization": "hush"})
+    assert object_stores.headers_of("https://h/y") == {"authorization": "hush"}
+    assert object_stores.headers_of("https://h2/y") == object_stores.headers_of("http://h/y") == {}
+
+
+def test_profiles_that_log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "p.sh"
+    program.write_text('#!/bin/sh\necho \'{"Version":1,"AccessKeyId":"a","SecretAccessKey":"hush"}\'\n')
+    program.chmod(0o700)
+    (tmp_path / "config").write_text(
+        f"[profile proc]\nregion = eu\ncredential_process = {program}\n"
+        "[profile bad]\ncredential_process = /nowhere/at/all\n"
+        "[profile sso]\nsso_session = s\n[profile role]\nrole_arn = r\nsource_profile = proc\n"
+        "[profile minio]\naws_access_key_id = k\nservices = mine\n"
+        "[services mine]\ns3 =\n  endpoint_url = http://h:9\n"
+    )
+    found = resolve("s3://b", {"profile": "proc"})
+    assert found["region"] == "eu"
+    assert found == resolve("s3://b", {"profile": "proc"}), "one function for one profile"
+    assert with_keys(found) == {"region": "eu", "access_key_id": "a", "secret_access_key": "hush"}
+    with pytest.raises(Error, match="credential_process of AWS profile bad"):
+        with_keys(resolve("s3://b", {"profile": "bad"}))
+    assert resolve("s3://b", {"profile": "minio"}) == {"access_key_id": "k", "endpoint_url": "http://h:9"}
+    monkeypatch.setattr("icecore.repository.aws_profiles.find_spec", lambda _: None)
+    for name, login in (("sso", "sso_session"), ("role", "role_arn")):
+        with pytest.raises(Error, match=f"AWS profile {name} logs in with {login}") as error:
+            resolve("s3://b", {"profile": name})
+        assert error.value.kind == "unsupported"
+    assert resolve("s3://b", {"profile": "sso", "key": "k", "secret": "s"})["access_key_id"] == "k"

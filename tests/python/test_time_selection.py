@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import h5py
@@ -83,20 +84,24 @@ def test_options_without_a_time_or_of_another_word_are_refused(
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_rows_have_sample_numbers_also_outside(
+def test_rows_have_times_also_outside(
     repo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
 ) -> None:
     for gaps, stretch in (("pad", span(-0.5, 1)), ("ignore", span(1.5, 4.5))):
         file = tmp_path / f"{gaps}.{suffix}"
         assert cli.run(["read", repo, "/H1/X", stretch, "--gaps", gaps, "-o", str(file)]) == 0
         if suffix == "csv":
-            rows = list(csv.reader(file.open()))[1:]
+            header, *rows = csv.reader(file.open())
+            times = [round(Decimal(time) * NS) for time, _ in rows]
         else:
-            rows = [list(map(str, row.values())) for row in pq.read_table(file).to_pylist()]
+            found = pq.read_table(file)
+            header, rows = found.column_names, [list(row.values()) for row in found.to_pylist()]
+            times = [time for time, _ in rows]
+        assert header == ["gps" if suffix == "csv" else "gps_ns", "X"]
         numbers = [*range(-4, 8)] if gaps == "pad" else [*range(12, 16), *range(32, 36)]
-        assert [int(number) for number, _ in rows] == numbers
-        for number, value in rows:
-            assert value == "nan" if int(number) < 0 else float(value) == int(number)
+        assert times == [T0 * NS + number * NS // RATE for number in numbers]
+        for number, (_, value) in zip(numbers, rows, strict=True):
+            assert np.isnan(float(value)) if number < 0 else float(value) == number
 
 
 def stored_axis(path: Path) -> dict[str, object] | None:

@@ -168,8 +168,8 @@ def places(files: Files, channel: str) -> list[tuple[str, int, int, int]]:
     found = []
     for path, file in zip(files, scan(files), strict=True):
         assert isinstance(file, FrameFile)
-        for name, _, pieces in file.channels:
-            for piece in pieces if name == channel else ():
+        for each in file.channels:
+            for piece in each.pieces if each.name == channel else ():
                 with open(path, "rb") as opened:
                     opened.seek(piece.offset)
                     head = opened.read(256)

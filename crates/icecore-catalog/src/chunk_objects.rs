@@ -4,6 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use icechunk::format::ChunkId;
+use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::process::own_numbers;
 
@@ -27,6 +28,16 @@ impl ObjectId {
     #[must_use]
     pub fn bytes(self) -> [u8; 12] {
         self.0
+    }
+
+    /// The object with this name.
+    ///
+    /// # Errors
+    /// Invalid if it is not the name of an object.
+    pub fn named(name: &str) -> Result<Self> {
+        let id = name.strip_prefix("chunks/").and_then(|id| ChunkId::try_from(id).ok());
+        let id = id.ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{name:?} is not the name of an object")))?;
+        Ok(Self(id.0))
     }
 
     pub(crate) fn chunk_id(self) -> ChunkId {

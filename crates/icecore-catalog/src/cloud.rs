@@ -8,6 +8,7 @@ use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{ClientConfigKey, ObjectStore};
+use url::{Host, Url};
 
 use crate::credentials::{self, Keys, Renewing};
 use crate::flags::{S3_OPTIONS, allows_http, flag};
@@ -55,7 +56,7 @@ macro_rules! configured {
                 builder = builder.with_config(key, value);
             }
         }
-        builder.with_retry(retries()).with_http_connector(CloudConnector)
+        builder.with_retry(retries($options)?).with_http_connector(CloudConnector)
     }};
 }
 
@@ -73,6 +74,7 @@ pub fn cloud_store(base: &str, options: &Options) -> Result<Arc<dyn ObjectStore>
     match scheme {
         "gs" => {
             let mut builder = configured!(GoogleCloudStorageBuilder, GoogleConfigKey, "GOOGLE_", gs_name, options);
+            check_endpoint(base, builder.get_config_value(&GoogleConfigKey::BaseUrl))?;
             if let Some(keys) = &keys {
                 builder = builder.with_credentials(Arc::new(credentials::Google(Arc::clone(keys))));
             }
@@ -80,6 +82,7 @@ pub fn cloud_store(base: &str, options: &Options) -> Result<Arc<dyn ObjectStore>
         }
         "az" => {
             let mut builder = configured!(MicrosoftAzureBuilder, AzureConfigKey, "AZURE_", az_name, options);
+            check_endpoint(base, builder.get_config_value(&AzureConfigKey::Endpoint))?;
             if let Some(keys) = &keys {
                 builder = builder.with_credentials(Arc::new(credentials::Azure(Arc::clone(keys))));
             }
@@ -87,11 +90,42 @@ pub fn cloud_store(base: &str, options: &Options) -> Result<Arc<dyn ObjectStore>
         }
         _ => {
             let mut builder = configured!(AmazonS3Builder, AmazonS3ConfigKey, "AWS_", s3_name, options);
+            let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+            check_endpoint(base, endpoint.clone())?;
+            let is_hosted = builder.get_config_value(&AmazonS3ConfigKey::VirtualHostedStyleRequest);
+            if let (Some(endpoint), Some("true")) = (endpoint, is_hosted.as_deref()) {
+                builder = builder.with_endpoint(hosted(&endpoint, name));
+            }
             if let Some(keys) = &keys {
                 builder = builder.with_credentials(Arc::new(credentials::Aws(Arc::clone(keys))));
             }
             builder.with_bucket_name(name).build().map(|store| renewing(store, keys)).map_err(invalid)
         }
+    }
+}
+
+/// The clients panic at addresses without a scheme.
+fn check_endpoint(base: &str, endpoint: Option<String>) -> Result<()> {
+    let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) else { return Ok(()) };
+    let is_url = ["http", "https"]
+        .iter()
+        .any(|scheme| Url::parse(&endpoint).is_ok_and(|url| url.scheme() == *scheme && url.has_host()));
+    if is_url {
+        return Ok(());
+    }
+    let scheme = if endpoint.contains("://") { "" } else { "http://" };
+    Err(Error::new(ErrorKind::Invalid, format!("{base}: endpoint_url {endpoint:?} needs http:// or https://"))
+        .hint(format!("--storage endpoint_url={scheme}{endpoint}, or https://… if the server encrypts")))
+}
+
+/// An endpoint whose host names the bucket: object_store expects it there. Addresses of numbers have no names below them.
+fn hosted(endpoint: &str, bucket: &str) -> String {
+    let Ok(url) = Url::parse(endpoint) else { return endpoint.to_owned() };
+    match url.host() {
+        Some(Host::Domain(host)) if !host.starts_with(&format!("{bucket}.")) => {
+            endpoint.replacen("://", &format!("://{bucket}."), 1)
+        }
+        _ => endpoint.to_owned(),
     }
 }
 
@@ -158,7 +192,9 @@ pub(crate) fn azure_account(options: &Options) -> Option<String> {
 
 /// Checks the flags among the options.
 pub(crate) fn check_flags(options: &Options) -> Result<()> {
-    ["anonymous", "allow_http", "force_path_style"].iter().try_for_each(|key| flag(options, key).map(drop))
+    ["anonymous", "allow_http", "force_path_style", "virtual_hosted_style_request"]
+        .iter()
+        .try_for_each(|key| flag(options, key).map(drop))
 }
 
 #[cfg(test)]
@@ -171,6 +207,18 @@ mod tests {
         assert_eq!(bucket_of("gs://b"), Some(("gs://b", "")));
         assert_eq!(bucket_of("az://b/"), Some(("az://b", "")));
         assert_eq!(bucket_of("https://b/x"), None);
+    }
+
+    #[test]
+    fn endpoints() {
+        assert_eq!(hosted("http://s3.example.org:9000", "moon"), "http://moon.s3.example.org:9000");
+        assert_eq!(hosted("http://moon.s3.example.org", "moon"), "http://moon.s3.example.org");
+        assert_eq!(hosted("http://127.0.0.1:9000", "moon"), "http://127.0.0.1:9000");
+        for wrong in ["127.0.0.1:9000", "s3.example.org", "ftp://h", "http://", "localhost:9000"] {
+            let error = check_endpoint("s3://moon", Some(wrong.to_owned())).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Invalid, "{wrong}");
+        }
+        assert!(check_endpoint("s3://moon", Some("https://h:1/p".to_owned())).is_ok());
     }
 
     #[test]

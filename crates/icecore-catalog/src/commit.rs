@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
 
+use icechunk::asset_manager::AssetManager;
 use icechunk::conflicts::detector::ConflictDetector;
 use icechunk::format::format_constants::SpecVersionBin;
-use icechunk::format::snapshot::{NodeData, NodeSnapshot};
+use icechunk::format::snapshot::{NodeData, NodeSnapshot, Snapshot};
 use icechunk::format::{Path, SnapshotId};
 use icechunk::session::{Session, SessionErrorKind, SessionResult};
 use icecore_grid::{Error, ErrorKind, Result};
@@ -18,7 +19,7 @@ use crate::precheck::Which;
 use crate::runtime::run;
 use crate::storage::Root;
 use crate::writer::{Pending, Writer, list};
-use crate::{clock, containers, error, history, identity, joint_commit, names, precheck, seal};
+use crate::{clock, containers, error, history, identity, identity_batches, joint_commit, names, precheck, seal};
 
 /// Maximum number of restarts of a commit to a store without a lock, when other writers commit first.
 const ATTEMPTS: usize = 50;
@@ -59,7 +60,7 @@ impl Writer {
                 self.compete(&mut session, &pending, names, cancel, message).await?
             } else {
                 self.rebase(&mut session, &names, &pending.touched).await?;
-                complete(&mut session, &pending).await?;
+                complete(&mut session, self.shared.repository().asset_manager(), &pending).await?;
                 let parent = session.snapshot_id().clone();
                 let id = self.commit_session(&mut session, &pending, message).await.map_err(error::session)?;
                 self.seal(&parent, session.snapshot_id()).await;
@@ -95,9 +96,10 @@ impl Writer {
         }
         let repository = self.shared.repository();
         let assets = repository.asset_manager();
-        if let Some(changes) = joint_commit::changes(session, assets, pending.references)
-            && let Some(version) = joint_commit::version(session, assets, &changes, message).await?
-        {
+        if let Some(changes) = joint_commit::changes(session, assets, pending.references) {
+            let version = joint_commit::version(session, assets, &changes, message).await?;
+            // Before it is published: its seal is synchronised together with the files that it seals.
+            let _unsealed_is_valid = self.write_seal(&version, session.snapshot_id()).await;
             joint_commit::publish(session, assets, &self.branch, &version).await?;
             *session = joint_commit::committed(session, assets, version.id());
             return Ok(version.id().to_string());
@@ -108,15 +110,26 @@ impl Writer {
     /// Records the checksums of the written files. If this fails, the commit is still valid and its files are read
     /// unchecked.
     async fn seal(&self, parent: &SnapshotId, id: &SnapshotId) {
-        let repository = self.shared.repository();
         let Root::Local(root) = &self.shared.root else { return };
-        if parent == id || repository.spec_version() < SpecVersionBin::V2 {
+        if parent == id || root.join(seal::FOLDER).join(id.to_string()).exists() {
             return;
         }
-        let fetch = |id| repository.asset_manager().fetch_snapshot(id);
-        if let (Ok(snapshot), Ok(parent)) = (fetch(id).await, fetch(parent).await) {
-            let _unsealed_is_valid = seal::write(root, &snapshot, Some(&parent));
+        if let Ok(snapshot) = self.shared.repository().asset_manager().fetch_snapshot(id).await {
+            let _unsealed_is_valid = self.write_seal(&snapshot, parent).await;
         }
+    }
+
+    /// Seals a version's files; see [`seal`].
+    async fn write_seal(&self, version: &Snapshot, parent: &SnapshotId) -> Result<()> {
+        let repository = self.shared.repository();
+        let Root::Local(root) = &self.shared.root else { return Ok(()) };
+        if repository.spec_version() < SpecVersionBin::V2 {
+            return Ok(());
+        }
+        let parent = repository.asset_manager().fetch_snapshot(parent).await.map_err(error::repository)?;
+        seal::write(root, version, Some(&parent)).map_err(|e| error::io(&e))?;
+        self.shared.note_written(&format!("{}/{}", seal::FOLDER, version.id()));
+        Ok(())
     }
 
     /// Rebases the changes onto the branch's newest version.
@@ -147,7 +160,7 @@ impl Writer {
         for _ in 0..ATTEMPTS {
             self.rebase(session, &names, &pending.touched).await?;
             let mut attempt = session.clone();
-            complete(&mut attempt, pending).await?;
+            complete(&mut attempt, self.shared.repository().asset_manager(), pending).await?;
             match self.commit_session(&mut attempt, pending, message).await {
                 Err(e) if matches!(e.kind, SessionErrorKind::Conflict { .. }) => {
                     (_, names) = clock::turn(&self.shared, Some(&self.branch), cancel).await?;
@@ -170,7 +183,7 @@ fn has_changes(session: &Session, pending: &Pending) -> bool {
 }
 
 /// Adds the parts that depend on the current tree: groups, all parent groups, and the identities of linked files.
-async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
+async fn complete(session: &mut Session, assets: &AssetManager, pending: &Pending) -> Result<()> {
     if !has_changes(session, pending) {
         return Ok(());
     }
@@ -180,7 +193,8 @@ async fn complete(session: &mut Session, pending: &Pending) -> Result<()> {
         add_group(session, tree.get(path), path, attributes).await?;
     }
     if !pending.sources.is_empty() {
-        record_sources(session, tree.remove(HIDDEN_GROUP), pending).await?;
+        let stored = (tree.remove(HIDDEN_GROUP), tree.remove(identity_batches::PATH));
+        record_sources(session, assets, stored, pending).await?;
     }
     let named = tree.keys().chain(pending.groups.keys());
     let mut wanted: Vec<String> =
@@ -222,16 +236,23 @@ async fn add_group(
     }
 }
 
-async fn record_sources(session: &mut Session, hidden: Option<NodeSnapshot>, pending: &Pending) -> Result<()> {
+async fn record_sources(
+    session: &mut Session,
+    assets: &AssetManager,
+    (hidden, list): (Option<NodeSnapshot>, Option<NodeSnapshot>),
+    pending: &Pending,
+) -> Result<()> {
     let at = Path::from_trusted(HIDDEN_GROUP);
     let mut attributes = hidden.as_ref().map(|n| node::attributes(&n.user_data)).unwrap_or_default();
-    identity::merge(&mut attributes, &pending.sources);
+    let older = hidden.as_ref().map(|n| identity::parse(&n.user_data)).unwrap_or_default();
+    let is_changed = attributes.remove(identity::SOURCES).is_some();
     let document = node::group_json(&Value::Object(attributes));
     match hidden {
-        Some(node) if node.user_data == document => Ok(()),
-        Some(_) => session.update_group(&at, document).await.map_err(error::session),
-        None => session.add_group(at, document).await.map_err(error::session),
+        Some(_) if is_changed => session.update_group(&at, document).await.map_err(error::session)?,
+        Some(_) => {}
+        None => session.add_group(at, document).await.map_err(error::session)?,
     }
+    identity_batches::append(session, assets, list.as_ref(), older, &pending.sources).await
 }
 
 #[cfg(test)]

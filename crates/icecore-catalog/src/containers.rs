@@ -12,7 +12,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::cloud::azure_account;
 use crate::error;
-use crate::flags::Options;
+use crate::flags::{Options, options_for};
 use crate::options::{s3_credentials, s3_options};
 use crate::prefix;
 
@@ -64,6 +64,7 @@ pub(crate) fn access(recorded: Vec<VirtualChunkContainer>, options: &Options, pr
 
 /// A container for a normalised prefix.
 pub(crate) fn container(prefix: &str, options: &Options) -> Result<VirtualChunkContainer> {
+    let options = &options_for(options, prefix.trim_end_matches('/'));
     let store = match prefix.split_once("://") {
         Some(("file", path)) => ObjectStoreConfig::LocalFileSystem(PathBuf::from(path)),
         Some(("http" | "https", _)) => ObjectStoreConfig::Http(HttpConfig::default()),
@@ -85,6 +86,7 @@ fn unsupported(prefix: &str) -> Error {
 
 /// Settings that Icechunk requires to read from a container; None for stores that this build does not support.
 fn credential(prefix: &str, options: &Options) -> Result<Option<Credentials>> {
+    let options = &options_for(options, prefix.trim_end_matches('/'));
     Ok(match prefix.split_once("://") {
         Some(("file", _)) => Some(Credentials::LocalFileSystemAccess),
         Some(("http" | "https", _)) => Some(Credentials::HttpAccess),

@@ -12,20 +12,21 @@ use icechunk::repository::{RepositoryError, RepositoryErrorKind};
 use icechunk::session::{SessionError, SessionErrorKind};
 use icechunk::storage::{StorageError, StorageErrorKind};
 use icechunk::store::{StoreError, StoreErrorKind};
-use icecore_grid::{Error, ErrorKind};
+use icecore_grid::{Error, ErrorKind, redact};
 
 mod cause;
 
-pub use cause::{NO_RANGES, causes, credentials_hint, is_gone, lacks_keys};
-use cause::{ONLINE, VERIFY, conflict, corrupt, new, object_store};
-pub(crate) use cause::{damaged, decoding, io, is_refused};
+pub(crate) use cause::object_store;
+pub use cause::{NO_RANGES, Refusal, causes, is_gone, lacks_keys, refusal};
+use cause::{ONLINE, VERIFY, conflict, corrupt, new};
+pub(crate) use cause::{damaged, decoding, io, is_refused, root_io};
 
 const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the existing names";
 
 /// Prefixes an error's message with the operation.
 pub(crate) fn during(what: impl Display) -> impl FnOnce(Error) -> Error {
-    move |error| Error { message: format!("{what}: {}", error.message), ..error }
+    move |error| Error { message: redact(&format!("{what}: {}", error.message)).into_owned(), ..error }
 }
 
 pub(crate) fn repository(error: RepositoryError) -> Error {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use icecore_grid::Result;
 
+use crate::flags::options_for;
 use crate::open;
 use crate::process::PerProcess;
 use crate::repo_state::{Native, RepoState};
@@ -39,12 +40,13 @@ impl Handle {
 
     /// Where the repository's own objects are stored.
     pub fn native(&self) -> Native {
+        let options = || options_for(&self.storage.options, &self.storage.url);
         match &self.root {
             Root::Local(path) => Native::Local(path.clone()),
             Root::Memory(_) => Native::Memory,
-            Root::Http(_) => Native::Url { url: self.storage.url.clone(), options: self.storage.options.clone() },
+            Root::Http(_) => Native::Url { url: self.storage.url.clone(), options: options() },
             Root::Bucket { base, prefix } => {
-                Native::Bucket { base: base.clone(), prefix: prefix.clone(), options: self.storage.options.clone() }
+                Native::Bucket { base: base.clone(), prefix: prefix.clone(), options: options() }
             }
         }
     }

@@ -44,23 +44,32 @@ pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<d
     } else {
         HttpBuilder::new().with_client_options(own).with_http_connector(RepoState)
     };
-    let store = builder.with_url(url).with_retry(retries()).build();
+    let store = builder.with_url(url).with_retry(retries(options)?).build();
     store.map(|store| Arc::new(store) as Arc<dyn ObjectStore>).map_err(|e| refused(url, &e))
 }
 
-/// Number of retries: an overloaded archive recovers within some seconds, and callers should not wait for minutes
-/// without a message.
-#[must_use]
-pub fn retries() -> RetryConfig {
-    RetryConfig {
-        backoff: BackoffConfig {
-            init_backoff: Duration::from_millis(50),
-            max_backoff: Duration::from_secs(5),
-            base: 2.0,
-        },
-        max_retries: 7,
-        retry_timeout: Duration::from_secs(60),
-    }
+/// Option: seconds for which a request is repeated.
+pub(crate) const RETRY_TIMEOUT: &str = "retry_timeout";
+/// An overloaded archive recovers within a minute, and callers should not wait for longer without a message.
+const RETRY_SECONDS: u64 = 60;
+
+/// For how long, and after which pauses, requests are repeated.
+///
+/// # Errors
+/// `invalid` if the option `retry_timeout` is not a number of seconds.
+pub(crate) fn retries(options: &BTreeMap<String, String>) -> Result<RetryConfig> {
+    let seconds = match options.get(RETRY_TIMEOUT) {
+        None => RETRY_SECONDS,
+        Some(text) => text.parse().map_err(|_| {
+            Error::new(ErrorKind::Invalid, format!("{RETRY_TIMEOUT}={text:?} is not a number of seconds"))
+                .hint(format!("a whole number: --storage {RETRY_TIMEOUT}=30"))
+        })?,
+    };
+    // Each pause is random, up to three times the last one: they grow, and clients do not retry together.
+    let backoff =
+        BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(5), base: 3.0 };
+    // The time limits the retries, not their number.
+    Ok(RetryConfig { backoff, max_retries: 1000, retry_timeout: Duration::from_secs(seconds) })
 }
 
 fn refused(url: &str, error: &dyn std::fmt::Display) -> Error {
@@ -116,6 +125,7 @@ pub fn http_client() -> object_store::Result<HttpClient> {
 pub(crate) fn client_options() -> ClientOptions {
     ClientOptions::new()
         .with_allow_http(true)
-        .with_timeout(Duration::from_secs(120))
+        // For silence instead of the whole request: see `http_silence`.
+        .with_timeout_disabled()
         .with_connect_timeout(Duration::from_secs(10))
 }

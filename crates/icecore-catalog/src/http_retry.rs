@@ -13,12 +13,18 @@ use object_store::client::{
     HttpClient, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
 };
 
+use crate::http_silence::execute;
+
 /// Maximum wait for a server; if it asks for more, the request fails with its message.
 const LONGEST: Duration = Duration::from_secs(30);
+/// How long a server that never answered may refuse connections: a mistyped address is not retried for a minute.
+const UNREACHABLE: Duration = Duration::from_secs(5);
 /// Maximum length of a response page that an error shows.
 const SHOWN: u64 = 300;
 /// The same of object stores, which answer with a document that names the error.
 const SHOWN_BY_BUCKETS: u64 = 4096;
+/// Codes of status 409 by which an object store says that the same request may succeed later. Others report a conflict.
+const LATER: [&str; 2] = ["OperationAborted", "ConditionalRequestConflict"];
 
 /// The branch file of Icechunk's first format, which is requested when a repository is opened. Buckets without list
 /// permission answer "forbidden" for missing objects, and some servers send a page. The root object shows real denials.
@@ -28,28 +34,67 @@ const OPTIONAL: &str = "/refs/branch.main/ref.json";
 #[derive(Debug)]
 pub(crate) struct RetryClient {
     client: HttpClient,
-    /// Hosts that must not be contacted yet, with the end of the pause; it applies to all requests to the host.
-    resting: Mutex<HashMap<String, Instant>>,
-    shown: u64,
+    hosts: Mutex<HashMap<String, Host>>,
+    is_bucket: bool,
+}
+
+/// What is known of a server.
+#[derive(Debug, Default)]
+struct Host {
+    /// It must not be contacted yet; this applies to all requests to the host.
+    resting: Option<Instant>,
+    has_answered: bool,
+    /// First and last failure to connect of a run of them.
+    refusing: Option<(Instant, Instant)>,
 }
 
 impl RetryClient {
     pub(crate) fn new(client: HttpClient) -> Self {
-        Self { client, resting: Mutex::default(), shown: SHOWN }
+        Self { client, hosts: Mutex::default(), is_bucket: false }
     }
 
     pub(crate) fn of_buckets(client: HttpClient) -> Self {
-        Self { shown: SHOWN_BY_BUCKETS, ..Self::new(client) }
+        Self { is_bucket: true, ..Self::new(client) }
+    }
+
+    fn host<T>(&self, name: &str, look: impl FnOnce(&mut Host) -> T) -> T {
+        look(self.hosts.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default())
     }
 
     async fn rest(&self, host: &str) {
         loop {
-            let until = self.resting.lock().unwrap_or_else(PoisonError::into_inner).get(host).copied();
+            let until = self.host(host, |host| host.resting);
             match until.and_then(|until| until.checked_duration_since(Instant::now())) {
                 Some(left) if !left.is_zero() => tokio::time::sleep(left).await,
                 _ => return,
             }
         }
+    }
+
+    /// The error of a request without an answer. It is final if the server never answered and refused for long.
+    fn unanswered(&self, host: &str, error: HttpError) -> HttpError {
+        if error.kind() != HttpErrorKind::Connect {
+            return error;
+        }
+        let now = Instant::now();
+        let is_final = self.host(host, |host| {
+            let recent = host.refusing.filter(|(_, last)| now.duration_since(*last) < UNREACHABLE);
+            let first = recent.map_or(now, |(first, _)| first);
+            host.refusing = Some((first, now));
+            !host.has_answered && now.duration_since(first) > UNREACHABLE
+        });
+        if is_final { HttpError::new(HttpErrorKind::Unknown, error) } else { error }
+    }
+
+    /// Gives a 409 that asks for another attempt the status that the store above repeats.
+    async fn conflict(&self, answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+        let (mut head, body) = answer.into_parts();
+        let body = body.bytes().await?;
+        let text = String::from_utf8_lossy(&body);
+        if LATER.iter().any(|code| text.contains(code)) {
+            head.status = StatusCode::SERVICE_UNAVAILABLE;
+        }
+        Ok(HttpResponse::from_parts(head, body.into()))
     }
 }
 
@@ -60,7 +105,8 @@ impl HttpService for RetryClient {
         self.rest(&host).await;
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let is_optional = request.uri().path().ends_with(OPTIONAL);
-        let mut answer = self.client.execute(request).await?;
+        let mut answer = execute(&self.client, request).await.map_err(|error| self.unanswered(&host, error))?;
+        self.host(&host, |host| (host.has_answered, host.refusing) = (true, None));
         if is_optional && (answer.status() == StatusCode::FORBIDDEN || is_page(answer.headers())) {
             *answer.status_mut() = StatusCode::NOT_FOUND;
         }
@@ -69,12 +115,14 @@ impl HttpService for RetryClient {
             if wait > LONGEST {
                 return Err(refused(format!("{status}: the server asks to be left alone for {} s", wait.as_secs())));
             }
-            let until = Instant::now() + wait;
-            self.resting.lock().unwrap_or_else(PoisonError::into_inner).insert(host, until);
+            self.host(&host, |host| host.resting = Some(Instant::now() + wait));
         }
         if !status.is_success() {
-            if !is_short(answer.headers(), self.shown) {
+            if !is_short(answer.headers(), if self.is_bucket { SHOWN_BY_BUCKETS } else { SHOWN }) {
                 *answer.body_mut() = HttpResponseBody::from(bytes::Bytes::new());
+            }
+            if self.is_bucket && status == StatusCode::CONFLICT {
+                return self.conflict(answer).await;
             }
         } else if let Some(encoding) = encoding(answer.headers()) {
             return Err(refused(format!("the server sends it encoded as {encoding:?}, which was not asked for")));

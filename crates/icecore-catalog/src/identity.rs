@@ -43,7 +43,12 @@ impl LinkIdentity {
 /// The identities in the hidden group's metadata document; invalid entries are skipped.
 pub(crate) fn parse(zarr_json: &[u8]) -> HashMap<String, LinkIdentity> {
     let document: Value = serde_json::from_slice(zarr_json).unwrap_or_default();
-    let sources = document.get("attributes").and_then(|a| a.get(SOURCES)).and_then(Value::as_object);
+    document.get("attributes").map(of).unwrap_or_default()
+}
+
+/// The identities in attributes.
+pub(crate) fn of(attributes: &Value) -> HashMap<String, LinkIdentity> {
+    let sources = attributes.get(SOURCES).and_then(Value::as_object);
     sources
         .into_iter()
         .flatten()

@@ -24,7 +24,7 @@ pub(crate) fn is_incomplete_repo(folder: &Path) -> bool {
     let is_of_first = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with(&first);
     all(folder, &|entry| {
         let name = entry.file_name();
-        name == lock::FILE
+        lock::is_lock(&name)
             || name.to_string_lossy().starts_with(UNNAMED_ROOT)
             || (FIRST.iter().any(|part| name == *part) && all(&entry.path(), &is_of_first))
     })

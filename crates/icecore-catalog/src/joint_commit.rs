@@ -6,20 +6,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::TryStreamExt;
 use icechunk::asset_manager::AssetManager;
 use icechunk::change_set::{ChangeSet, transaction_log_from_change_set};
 use icechunk::error::ICError;
 use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::manifest::{ChunkInfo, ChunkPayload, Manifest, ManifestExtents, ManifestRef, Overlap};
 use icechunk::format::repo_info::{RepoInfo, UpdateType};
-use icechunk::format::snapshot::{ArrayShape, ManifestFileInfo, NodeData, NodeSnapshot, Snapshot, SnapshotInfo};
-use icechunk::format::{IcechunkFormatErrorKind, ManifestId, Path, SnapshotId};
+use icechunk::format::snapshot::{ManifestFileInfo, NodeData, NodeSnapshot, Snapshot, SnapshotInfo};
+use icechunk::format::{ChunkIndices, IcechunkFormatErrorKind, ManifestId, NodeId, Path, SnapshotId};
 use icechunk::repository::{RepositoryError, RepositoryErrorKind};
 use icechunk::session::{Session, SessionError, SessionErrorKind, SessionResult};
 use icechunk::virtual_chunks::VirtualChunkResolver;
 
-use crate::options::STRETCH;
+use crate::manifest_parts::{divide, runs, share, weight};
 
 /// New references of a commit up to which it is done here: the change set is copied.
 const REFERENCES: usize = 1 << 16;
@@ -36,21 +35,17 @@ pub(crate) fn changes(session: &Session, assets: &AssetManager, references: usiz
     is_small.then(|| ChangeSet::from(session.clone()))
 }
 
-/// The session's changes as a version that isn't on a branch yet, its files written. `None`: an array's references are kept in
-/// several stretches, and Icechunk's own commit writes only the changed ones.
+/// The session's changes as a version that isn't on a branch yet, its files written.
 pub(crate) async fn version(
     session: &Session,
     assets: &AssetManager,
     changes: &ChangeSet,
     message: &str,
-) -> SessionResult<Option<Arc<Snapshot>>> {
+) -> SessionResult<Arc<Snapshot>> {
     let old = assets.fetch_snapshot(session.snapshot_id()).await.map_err(inject)?;
     let mut nodes: Vec<NodeSnapshot> = session.list_nodes(&Path::root()).await?.collect::<SessionResult<_>>()?;
-    if nodes.iter().any(|node| is_long(node) && is_changed(node, changes)) {
-        return Ok(None);
-    }
     nodes.sort_by(|a, b| a.path.as_str().cmp(b.path.as_str()));
-    let mut files = write_manifests(session, assets, changes, &mut nodes).await?;
+    let mut files = write_manifests(&old, assets, changes, &mut nodes).await?;
     keep_manifests(&old, &nodes, &mut files)?;
     let files = files.into_values().collect();
     let nodes = nodes.into_iter().map(Ok);
@@ -64,7 +59,7 @@ pub(crate) async fn version(
     );
     written.map_err(inject)?;
     check_clock(assets, &snapshot).await?;
-    Ok(Some(snapshot))
+    Ok(snapshot)
 }
 
 /// Puts a version at the end of its branch, whose newest version must still be the session's.
@@ -115,12 +110,6 @@ fn inject<E: Into<SessionErrorKind>>(error: ICError<E>) -> SessionError {
     error.inject()
 }
 
-/// Whether an array's references are kept in stretches.
-fn is_long(node: &NodeSnapshot) -> bool {
-    let NodeData::Array { shape, .. } = &node.node_data else { return false };
-    shape.num_chunks().next().is_some_and(|count| count > STRETCH)
-}
-
 /// Whether an array needs new manifests: chunks were set, or it was cut to a shape that its old manifests go beyond.
 fn is_changed(node: &NodeSnapshot, changes: &ChangeSet) -> bool {
     let NodeData::Array { shape, manifests, .. } = &node.node_data else { return false };
@@ -129,36 +118,84 @@ fn is_changed(node: &NodeSnapshot, changes: &ChangeSet) -> bool {
         || manifests.iter().any(|manifest| manifest.extents.overlap_with(&whole) != Overlap::Complete)
 }
 
-/// Writes the references of all changed arrays and notes in the nodes where they are.
+/// Writes the references of all changed arrays, except those in manifests that stay as they are, and notes in the nodes
+/// where they are.
 async fn write_manifests(
-    session: &Session,
+    old: &Snapshot,
     assets: &AssetManager,
     changes: &ChangeSet,
     nodes: &mut [NodeSnapshot],
 ) -> SessionResult<HashMap<ManifestId, ManifestFileInfo>> {
     let mut files = HashMap::new();
     let mut shared = Shared::default();
+    let arrays = nodes.iter().filter(|node| is_changed(node, changes)).count();
     for node in nodes.iter_mut().filter(|node| is_changed(node, changes)) {
         let path = node.path.clone();
         let NodeData::Array { shape, manifests, .. } = &mut node.node_data else { continue };
-        manifests.clear();
-        let chunks = references(session, &path, shape).await?;
-        let Some(extents) = extents(&chunks) else { continue };
-        let size = chunks.iter().map(size).sum();
-        if shared.size + size > SHARED {
-            files.extend(shared.write(assets).await?);
+        let whole = ManifestExtents::new(&vec![0; shape.len()], &shape.num_chunks().collect::<Vec<_>>());
+        let mut changed: Vec<u32> = changes.changed_node_chunks(&node.id).map(row).collect();
+        changed.sort_unstable();
+        let payloads = changes.array_chunks_iterator(&node.id, &path).filter_map(|(_, payload)| payload.as_ref());
+        let fresh = payloads.map(|payload| weight(1, data(payload))).sum();
+        let share_of = |manifest: &ManifestRef| match old.manifest_info(&manifest.object_id) {
+            Ok(Some(info)) => share(&manifest.extents, u64::from(info.num_chunk_refs), info.size_bytes),
+            _ => 0, // reading it reports the error
+        };
+        let parts = divide(manifests, &whole, (&changed, fresh), share_of, arrays);
+        let mut chunks = stored(old, assets, &path, &node.id, &parts.again).await?;
+        chunks.retain(|chunk| changes.get_chunk_ref(&node.id, &chunk.coord).is_none());
+        chunks.extend(changes.array_chunks_iterator(&node.id, &path).filter_map(|(coord, payload)| {
+            Some(ChunkInfo { node: node.id.clone(), coord: coord.clone(), payload: payload.clone()? })
+        }));
+        chunks.retain(|chunk| shape.valid_chunk_coord(&chunk.coord));
+        chunks.sort_by(|a, b| a.coord.cmp(&b.coord));
+        *manifests = parts.kept;
+        let rows: Vec<_> = chunks.iter().map(|chunk| (row(&chunk.coord), weight(1, data(&chunk.payload)))).collect();
+        let mut chunks = chunks.into_iter();
+        for run in runs(&rows, manifests) {
+            let chunks: Vec<ChunkInfo> = chunks.by_ref().take(run.len()).collect();
+            let Some(extents) = extents(&chunks) else { continue };
+            let size = chunks.iter().map(size).sum();
+            // An array refers to a manifest once: readers take all of its references there.
+            let is_second = manifests.iter().any(|manifest| manifest.object_id == shared.id);
+            if is_second || shared.size + size > SHARED {
+                files.extend(shared.write(assets).await?);
+            }
+            manifests.push(ManifestRef { object_id: shared.id.clone(), extents });
+            shared.add(path.clone(), chunks, size);
         }
-        manifests.push(ManifestRef { object_id: shared.id.clone(), extents });
-        shared.add(path, chunks, size);
     }
     files.extend(shared.write(assets).await?);
     Ok(files)
 }
 
-/// An array's references as they would be committed now.
-async fn references(session: &Session, path: &Path, shape: &ArrayShape) -> SessionResult<Vec<ChunkInfo>> {
-    let chunks: Vec<ChunkInfo> = session.array_chunk_iterator(path).await.try_collect().await?;
-    Ok(chunks.into_iter().filter(|chunk| shape.valid_chunk_coord(&chunk.coord)).collect())
+/// The references of one array in some manifests.
+async fn stored(
+    old: &Snapshot,
+    assets: &AssetManager,
+    path: &Path,
+    node: &NodeId,
+    manifests: &[ManifestRef],
+) -> SessionResult<Vec<ChunkInfo>> {
+    let mut chunks = Vec::new();
+    for reference in manifests {
+        let id = &reference.object_id;
+        let size = old.manifest_info(id).map_err(inject)?.map_or(0, |info| info.size_bytes);
+        let manifest = assets.fetch_manifest(path.as_str(), id, size).await.map_err(inject)?;
+        for item in manifest.iter(node.clone()).map_err(inject)? {
+            let (coord, payload) = item.map_err(inject)?;
+            if !reference.extents.contains(&coord.0) {
+                continue;
+            }
+            chunks.push(ChunkInfo { node: node.clone(), coord, payload });
+        }
+    }
+    Ok(chunks)
+}
+
+/// A chunk's index along the first axis.
+fn row(coord: &ChunkIndices) -> u32 {
+    coord.0.first().copied().unwrap_or_default()
 }
 
 /// The least box around chunks; None if there are none.
@@ -175,12 +212,19 @@ fn extents(chunks: &[ChunkInfo]) -> Option<ManifestExtents> {
 }
 
 fn size(chunk: &ChunkInfo) -> usize {
-    let own = match &chunk.payload {
-        ChunkPayload::Inline(bytes) => bytes.len(),
+    let url = match &chunk.payload {
         ChunkPayload::Virtual(link) => link.location.url().len(),
         _ => 0,
     };
-    REFERENCE + own
+    REFERENCE + url + data(&chunk.payload)
+}
+
+/// Bytes of data in a reference.
+fn data(payload: &ChunkPayload) -> usize {
+    match payload {
+        ChunkPayload::Inline(bytes) => bytes.len(),
+        _ => 0,
+    }
 }
 
 /// The manifest that is being filled.

@@ -5,12 +5,13 @@ use std::fmt;
 use icechunk::format::ChunkIndices;
 use icechunk::format::manifest::{Checksum, SecondsSinceEpoch, VirtualChunkLocation, VirtualChunkRef};
 use icechunk::storage::ETag;
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, Result, redact};
 
 use crate::identity::LinkIdentity;
 use crate::runtime::run;
+use crate::storage::Root;
 use crate::writer::{Pending, Writer, coordinates};
-use crate::{containers, error, node, prefix};
+use crate::{containers, error, identity_batches, node, prefix};
 
 const SECOND_NS: i64 = 1_000_000_000;
 
@@ -78,7 +79,7 @@ impl Writer {
         let table = Links { path, counts: &counts, files: &files, url_ids, chunks, offsets, lengths, row: 0 };
         table.check()?;
         run(async { self.store.set_virtual_refs(&at, false, table).await.map(|_| ()).map_err(error::store) })?;
-        pending.touched.insert(path.to_owned());
+        pending.touched.extend([path.to_owned(), identity_batches::PATH.to_owned()]);
         pending.references += rows;
         pending.sources.extend(urls.iter().cloned().zip(identities.iter().cloned()));
         Ok(())
@@ -88,6 +89,12 @@ impl Writer {
         let allowed: Vec<String> = self.covering(pending).collect();
         let mut files = Vec::with_capacity(urls.len());
         for (url, identity) in urls.iter().zip(identities) {
+            let shown = redact(url);
+            if *shown != **url && !matches!(self.shared.root, Root::Memory(_)) {
+                let message = format!("{shown}: an address with a signature, a token or a password can't be stored");
+                return Err(Error::new(ErrorKind::Permission, message)
+                    .hint("link the bare address, or the object in its bucket (s3://bucket/key); or copy the data"));
+            }
             if !prefix::normal(url).is_some_and(|url| allowed.iter().any(|p| prefix::covers(p, &url))) {
                 let places = if allowed.is_empty() { "nowhere".to_owned() } else { allowed.join(", ") };
                 return Err(Error::new(

@@ -1,5 +1,6 @@
 //! Load an array's whole reference table, from a snapshot's manifests or from an uncommitted session.
 
+use std::collections::HashSet;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ const CONCURRENT: usize = 16;
 const TRUSTED_SIZE: u64 = 1 << 30;
 
 /// A committed version and the checksums of its files.
+#[derive(Clone)]
 pub(crate) struct Version {
     pub repository: Arc<Repository>,
     pub snapshot: Arc<Snapshot>,
@@ -50,18 +52,22 @@ pub(crate) async fn committed(version: Version, path: String, entry: ArrayEntry)
     blocking(move || version.build(&entry, fetched)).await.map_err(error::during(&during))
 }
 
-/// The table of an array whose only manifest holds other arrays too.
+/// The table of an array some of whose manifests (`several`) hold other arrays too; these are decoded once for all of them.
 pub(crate) async fn from_shared(
     version: Version,
     path: &str,
     entry: &ArrayEntry,
-    (cache, id): (&SharedManifests, &ManifestId),
+    (cache, several): (&SharedManifests, &HashSet<ManifestId>),
 ) -> Result<ChunkTable> {
     let during = format!("reading the references of {path}");
     let repository = Arc::clone(&version.repository);
-    let manifest = cache.get(id, version.decode(id.clone())).await.map_err(error::during(&during))?;
+    let manifests = futures::stream::iter(&entry.manifests).map(|id| {
+        let decode = version.clone().decode(id.clone());
+        async move { if several.contains(id) { cache.get(id, decode).await } else { decode.await } }
+    });
+    let manifests: Vec<_> = manifests.buffered(CONCURRENT).try_collect().await.map_err(error::during(&during))?;
     let mut table = Filler::new(&entry.counts, &repository)?;
-    table.extend(&manifest, entry).map_err(error::during(&during))?;
+    manifests.iter().try_for_each(|manifest| table.extend(manifest, entry)).map_err(error::during(&during))?;
     table.builder.finish()
 }
 

@@ -2,10 +2,12 @@
 //!
 //! In a directory Icechunk replaces that object unconditionally, so one of two concurrent commits would be lost without
 //! an error. Object stores have conditional writes and need no lock. Icechunk's own Python package does not take this
-//! lock.
+//! lock. File systems without locks are claimed by another means (`lock_file`).
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,10 +16,10 @@ use std::time::{Duration, Instant, SystemTime};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::error;
+pub(crate) use crate::lock_file::FILE;
+use crate::lock_file::{Claim, Watch, file_system, is_unsupported};
 use crate::process::PerProcess;
 
-/// The lock file in the repository's directory; Icechunk ignores it.
-pub(crate) const FILE: &str = ".icecore.lock";
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// How changes to a repository are serialised.
@@ -60,12 +62,32 @@ impl Identity {
     }
 }
 
+/// Whether a name in a repository's directory is the lock file's, or begins with it.
+pub(crate) fn is_lock(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(FILE))
+}
+
 /// A held lock, released on drop.
 #[must_use]
 pub(crate) enum Held {
     File(File),
+    /// On a file system without locks, or where another machine has none.
+    Claim(Claim, File),
     Process(Arc<AtomicBool>),
     None,
+}
+
+impl Held {
+    /// The identity of the lock file that is held.
+    fn identity(&self, path: &Path) -> Result<Identity> {
+        match self {
+            Self::File(file) => file.metadata(),
+            Self::Claim(claim, file) => claim.confirm().and_then(|()| file.metadata()),
+            _ => return Err(gone(path)),
+        }
+        .map(|metadata| Identity::of(&metadata))
+        .map_err(|e| cannot(path, &e))
+    }
 }
 
 impl Drop for Held {
@@ -75,6 +97,7 @@ impl Drop for Held {
             // for as long as it lives.
             Self::File(file) => drop(file.unlock()),
             Self::Process(held) => held.store(false, Ordering::Release),
+            Self::Claim(_, file) => drop(file.unlock()),
             Self::None => {}
         }
     }
@@ -108,18 +131,15 @@ impl Lock {
             }),
             Self::File { path, timeout, known } => {
                 let before = *known.lock().unwrap_or_else(PoisonError::into_inner);
-                let file = open(path, before.is_none())?;
-                wait(*timeout, &path.display().to_string(), || match file.try_lock() {
-                    Ok(()) => Ok(Some(())),
-                    Err(TryLockError::WouldBlock) => Ok(None),
-                    Err(TryLockError::Error(e)) => Err(cannot(path, &e)),
-                })?;
-                let now = Identity::of(&file.metadata().map_err(|e| cannot(path, &e))?);
+                let mut file = Some(open(path, before.is_none())?);
+                let mut watch = Watch::default();
+                let held = wait(*timeout, &path.display().to_string(), || attempt(path, &mut file, &mut watch))?;
+                let now = held.identity(path)?;
                 if Identity::at(path) != Some(now) || before.is_some_and(|before| before != now) {
                     return Err(gone(path));
                 }
                 *known.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-                Ok(Held::File(file))
+                Ok(held)
             }
         }
     }
@@ -137,6 +157,36 @@ impl Lock {
     }
 }
 
+/// Content of a lock file whose repository is written from a machine without locks: then all machines claim it.
+const CLAIMED: &[u8] = b"writers claim this directory: a file system without locks\n";
+
+/// One attempt to get the lock; `file` is taken if it succeeds.
+fn attempt(path: &Path, file: &mut Option<File>, watch: &mut Watch) -> Result<Option<Held>> {
+    let Some(open) = file.as_ref() else { return Ok(None) };
+    let has_locks = match open.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(e)) if is_unsupported(&e) => false,
+        Err(TryLockError::Error(e)) => return Err(cannot(path, &e)),
+    };
+    let is_claimed = open.metadata().map_err(|e| cannot(path, &e))?.len() > 0;
+    if has_locks && !is_claimed {
+        return Ok(file.take().map(Held::File));
+    }
+    let claim = watch.claim(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => gone(path),
+        _ => cannot(path, &e),
+    })?;
+    if claim.is_none() && has_locks {
+        open.unlock().map_err(|e| cannot(path, &e))?;
+    }
+    if claim.is_some() && !is_claimed {
+        let mut marked: &File = open;
+        marked.write_all(CLAIMED).map_err(|e| cannot(path, &e))?;
+    }
+    Ok(claim.and_then(|claim| file.take().map(|file| Held::Claim(claim, file))))
+}
+
 fn open(path: &Path, is_new: bool) -> Result<File> {
     OpenOptions::new().create(is_new).truncate(false).write(true).open(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => gone(path),
@@ -152,7 +202,16 @@ pub(crate) fn gone(path: &Path) -> Error {
 }
 
 fn cannot(path: &Path, e: &std::io::Error) -> Error {
-    error::during(format!("cannot lock {}", path.display()))(error::io(e))
+    let error = error::during(format!("cannot lock {}", path.display()))(error::io(e));
+    if !is_unsupported(e) {
+        return error;
+    }
+    let folder = path.parent().unwrap_or(path);
+    Error::new(
+        ErrorKind::Unsupported,
+        format!("{} and neither locks nor creates files exclusively ({})", error.message, file_system(folder)),
+    )
+    .hint("write to another file system, or to a bucket with its own address (s3://…)")
 }
 
 // Polling, because the operating system's blocking call has no timeout.

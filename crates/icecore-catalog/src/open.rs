@@ -4,19 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
 use icechunk::Repository;
 use icechunk::format::repo_info::RepoInfo;
 use icechunk::format::snapshot::Snapshot;
 use icechunk::repository::{DetectedSpecVersion, RepositoryErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
+use object_store::path::Path as ObjectPath;
 
-use crate::flags::Options;
+use crate::flags::{Options, options_for};
 use crate::lock::{self, Held, Lock};
 use crate::options::{self, SharedBackend};
 use crate::repo_state::{Opened, RepoState};
 use crate::shell_quote::shell_quote;
 use crate::storage::{Root, Storage};
-use crate::{containers, error, frame, incomplete_repo, prefix, root, seal};
+use crate::{cloud, containers, durable, error, frame, incomplete_repo, prefix, root, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -33,7 +35,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     }
     let lock = lock_of(&root, &storage.options)?;
     let backend = options::backend(&root, &storage.options).await?;
-    let held = hold_new(&root, &lock)?;
+    let held = hold_new(&root, &lock, options::is_durable(&storage.options)?)?;
     // The lock file is already in the directory, so our check for an empty directory replaces Icechunk's.
     vacant(&root, &backend).await?;
     let is_checked = !matches!(root, Root::Local(_));
@@ -49,18 +51,31 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     open_at(root, storage, lock, backend).await
 }
 
-/// Creates the directory and locks it. A process that removes a repository there at the same time may remove the
-/// directory too.
-fn hold_new(root: &Root, lock: &Lock) -> Result<Held> {
+/// Creates the directory and locks it; if it can't be locked, nothing that was created stays. A process that removes a
+/// repository there at the same time may remove the directory too.
+fn hold_new(root: &Root, lock: &Lock, is_durable: bool) -> Result<Held> {
     let Root::Local(path) = root else { return lock.hold() };
+    let failed = |e: std::io::Error| error::during(format!("cannot create {}", path.display()))(error::io(&e));
+    let existing = path.ancestors().find(|folder| folder.exists()).unwrap_or(path).to_owned();
+    let had_lock = path.join(lock::FILE).exists();
     let mut attempt = 0;
     loop {
         attempt += 1;
-        std::fs::create_dir_all(path)
-            .map_err(|e| error::during(format!("cannot create {}", path.display()))(error::io(&e)))?;
+        std::fs::create_dir_all(path).map_err(failed)?;
         match lock.hold() {
             Err(e) if e.kind == ErrorKind::NotFound && attempt < ATTEMPTS => lock.forget(),
-            done => return done,
+            Err(e) if !had_lock && e.kind != ErrorKind::Conflict => {
+                let _others_may_use_it = std::fs::remove_file(path.join(lock::FILE));
+                let made = path.ancestors().take_while(|folder| *folder != existing);
+                let _all_that_are_empty = made.map(std::fs::remove_dir).take_while(std::result::Result::is_ok).count();
+                return Err(e);
+            }
+            done => {
+                if is_durable {
+                    durable::sync_new_folder(path, &existing).map_err(failed)?;
+                }
+                return done;
+            }
         }
     }
 }
@@ -93,7 +108,10 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
         }
         (open.await, None)
     };
-    let repository = repository.map_err(|e| missing(&during, e))?;
+    let repository = match repository {
+        Ok(repository) => repository,
+        Err(e) => return Err(without_bucket(&root, storage, missing(&during, e)).await),
+    };
     let recorded = containers::configured(&repository);
     let prefixes = match &storage.allow_links {
         Some(list) => list.iter().map(|given| prefix::given(given)).collect::<Result<_>>()?,
@@ -121,6 +139,25 @@ fn missing(url: &str, e: icechunk::repository::RepositoryError) -> Error {
             error if error::is_gone(&error.message) => none_at(url, "the repository was removed (410 Gone)"),
             error => error::during(url)(error),
         },
+    }
+}
+
+/// Whether a repository is missing because its bucket is: then only a listing says so.
+async fn without_bucket(root: &Root, storage: &Storage, error: Error) -> Error {
+    let Root::Bucket { base, prefix } = root else { return error };
+    if error.kind != ErrorKind::NotFound {
+        return error;
+    }
+    let Ok(store) = cloud::cloud_store(base, &options_for(&storage.options, &root.url())) else { return error };
+    let found = match ObjectPath::parse(prefix) {
+        Ok(prefix) => store.list(Some(&prefix)).next().await,
+        Err(_) => return error,
+    };
+    match found {
+        Some(Err(e)) if error::refusal(&error::causes(&e)).is_some() => {
+            error::object_store(&e).map_or(error, error::during(root.url()))
+        }
+        _ => error,
     }
 }
 
@@ -232,14 +269,14 @@ pub(crate) fn is_repository(folder: &Path) -> bool {
     ROOTS.iter().any(|name| folder.join(name).exists())
 }
 
-/// The entries of a directory, except our lock file and the remains of interrupted writes.
+/// The entries of a directory, except our lock files and the remains of interrupted writes.
 fn contents(path: &Path) -> Result<Vec<String>> {
     let failed = |e: std::io::Error| error::during(format!("cannot list {}", path.display()))(error::io(&e));
     let mut names = Vec::new();
     for entry in std::fs::read_dir(path).map_err(failed)? {
-        let name = PathBuf::from(entry.map_err(failed)?.file_name()).display().to_string();
-        if name != lock::FILE {
-            names.push(name);
+        let name = entry.map_err(failed)?.file_name();
+        if !lock::is_lock(&name) {
+            names.push(PathBuf::from(name).display().to_string());
         }
     }
     names.sort();

@@ -12,15 +12,15 @@ use icechunk::config::{
 };
 use icechunk::storage::{
     ConcurrencySettings, RetriesSettings, S3Credentials, S3Options, S3StaticCredentials, Settings, Storage as Backend,
-    new_in_memory_storage, new_local_filesystem_storage,
+    new_in_memory_storage,
 };
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::flags::{Options, S3_OPTIONS, allows_http, flag};
-use crate::http::HEADER;
+use crate::flags::{Options, S3_OPTIONS, allows_http, flag, options_for, split_option};
+use crate::http::{HEADER, RETRY_TIMEOUT};
 use crate::process::PerProcess;
 use crate::storage::{ANONYMOUS, Root};
-use crate::{bucket, cloud, error, web};
+use crate::{bucket, cloud, durable, error, web};
 
 /// Chunks along the first axis whose references share a manifest: 30 bytes each, loaded with one request. A commit of a
 /// new array passes once over all its references for each manifest (50 ns each), so the cost of short manifests is
@@ -28,6 +28,10 @@ use crate::{bucket, cloud, error, web};
 pub(crate) const STRETCH: u32 = 1 << 17;
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
+/// Whether commits to a directory are on disk before they return.
+pub(crate) const SYNC: &str = "sync";
+/// Options that all places accept; the first two have an effect in directories alone.
+const EVERYWHERE: [&str; 3] = [LOCK_TIMEOUT, SYNC, RETRY_TIMEOUT];
 
 pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 
@@ -49,13 +53,18 @@ fn known<T: Clone>(all: &PerProcess<Mutex<HashMap<String, T>>>) -> MutexGuard<'_
 /// Creates the storage that Icechunk reads and writes.
 pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBackend> {
     check(root, options)?;
+    let options = &options_for(options, &root.url());
     match root {
-        Root::Local(path) => new_local_filesystem_storage(path).await,
-        Root::Memory(name) => return memory(name).await,
-        Root::Http(url) => return Ok(Arc::new(web::storage(url, options)?)),
-        Root::Bucket { base, prefix } => return Ok(Arc::new(bucket::storage(base, prefix, options)?)),
+        Root::Local(path) => Ok(Arc::new(durable::storage(path, is_durable(options)?)?)),
+        Root::Memory(name) => memory(name).await,
+        Root::Http(url) => Ok(Arc::new(web::storage(url, options)?)),
+        Root::Bucket { base, prefix } => Ok(Arc::new(bucket::storage(base, prefix, options)?)),
     }
-    .map_err(error::storage)
+}
+
+/// Whether commits to a directory are synchronised to disk.
+pub(crate) fn is_durable(options: &Options) -> Result<bool> {
+    Ok(durable::is_durable() && (!options.contains_key(SYNC) || flag(options, SYNC)?))
 }
 
 async fn memory(name: &str) -> Result<SharedBackend> {
@@ -75,16 +84,28 @@ async fn memory(name: &str) -> Result<SharedBackend> {
 
 /// Rejects options that would have no effect.
 fn check(root: &Root, options: &Options) -> Result<()> {
-    let known = |key: &str| match root {
+    for key in options.keys() {
+        let (address, name) = split_option(key).unwrap_or(("", key));
+        let is_known = match address.split("://").next().unwrap_or_default() {
+            "" => knows(root, name),
+            "http" | "https" => knows(&Root::Http(String::new()), name),
+            scheme => cloud::knows(Some(scheme), name),
+        };
+        if !is_known && !EVERYWHERE.contains(&name) {
+            return Err(Error::new(ErrorKind::Invalid, format!("{}: unknown storage option {key:?}", root.url()))
+                .hint(format!("known are {}, {}, for az:// account_name, account_key, sas_token, for gs:// service_account, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …; s3://bucket.NAME is for that bucket", S3_OPTIONS.join(", "), EVERYWHERE.join(", "))));
+        }
+    }
+    cloud::check_flags(options)?;
+    cloud::check_flags(&options_for(options, &root.url()))
+}
+
+fn knows(root: &Root, key: &str) -> bool {
+    match root {
         Root::Bucket { base, .. } => cloud::knows(base.split("://").next(), key),
         Root::Http(_) => key.starts_with(HEADER) || object_store::ClientConfigKey::from_str(key).is_ok(),
         // A local repository may have credentials for linked objects and options for other schemes.
         Root::Local(_) | Root::Memory(_) => cloud::knows(None, key) || key.starts_with(HEADER),
-    };
-    match options.keys().find(|key| *key != LOCK_TIMEOUT && !known(key)) {
-        None => cloud::check_flags(options),
-        Some(key) => Err(Error::new(ErrorKind::Invalid, format!("{}: unknown storage option {key:?}", root.url()))
-            .hint(format!("known are {}, {LOCK_TIMEOUT}, for az:// account_name, account_key, sas_token, for gs:// service_account, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …", S3_OPTIONS.join(", ")))),
     }
 }
 

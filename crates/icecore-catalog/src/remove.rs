@@ -6,6 +6,7 @@ use std::path::Path;
 use icechunk::format::snapshot::Snapshot;
 use icecore_grid::Result;
 
+use crate::durable::{is_durable, sync_folder};
 use crate::lock;
 use crate::repo::Repo;
 use crate::repo_state::RepoState;
@@ -52,9 +53,13 @@ fn erase(folder: &Path) -> io::Result<()> {
         Err(e) if is_there(&e) => return Err(e),
         _ => {}
     }
+    // After a power failure nothing may point to files that are gone.
+    if is_durable() {
+        sync_folder(folder)?;
+    }
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name() == lock::FILE {
+        if lock::is_lock(&entry.file_name()) {
             continue;
         }
         let is_folder = entry.file_type()?.is_dir();
@@ -64,6 +69,8 @@ fn erase(folder: &Path) -> io::Result<()> {
             _ => {}
         }
     }
-    std::fs::remove_file(folder.join(lock::FILE))?;
+    for entry in std::fs::read_dir(folder)? {
+        std::fs::remove_file(entry?.path())?;
+    }
     std::fs::remove_dir(folder)
 }

@@ -11,11 +11,12 @@ use icecore_grid::Result;
 
 use crate::cache::TableCache;
 use crate::containers;
+use crate::durable::Unsynced;
 use crate::flags::Options;
 use crate::lock::{Held, Lock};
 use crate::shared_manifests::SharedManifests;
 use crate::storage::Root;
-use crate::{error, root};
+use crate::{error, options, root};
 
 /// For this long after opening, the first look-up of a version uses the root object that was read then.
 const FRESH: Duration = Duration::from_secs(5);
@@ -114,6 +115,29 @@ impl RepoState {
             *checked = Some(Arc::clone(info));
         }
         Ok(())
+    }
+
+    /// Notes a file of a local repository that was written past Icechunk, for the next synchronisation.
+    pub fn note_written(&self, name: &str) {
+        if let Some((state, root)) = self.unsynced() {
+            state.add(root.join(name));
+        }
+    }
+
+    /// Synchronises what was written to a local repository so far.
+    ///
+    /// # Errors
+    /// Io.
+    pub fn synchronise(&self) -> Result<()> {
+        let Some((state, root)) = self.unsynced() else { return Ok(()) };
+        state.settle(&root).map_err(|e| error::during(&self.url)(error::io(&e)))
+    }
+
+    /// What is not on disk yet, if the repository is in a directory and is not scratch data.
+    fn unsynced(&self) -> Option<(Arc<Unsynced>, PathBuf)> {
+        let Root::Local(root) = &self.root else { return None };
+        let root = std::fs::canonicalize(root).ok()?;
+        options::is_durable(&self.options).unwrap_or(true).then(|| (Unsynced::of(&root), root))
     }
 
     /// Ends a change to the root object: records its checksum and releases the lock.

@@ -1,6 +1,6 @@
 //! Cache of decoded manifests that several arrays share: each is fetched once for all of them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use icechunk::format::ManifestId;
@@ -11,7 +11,7 @@ use tokio::sync::OnceCell;
 use crate::node::Node;
 
 /// Manifests that are kept; each is about 256 KiB at most.
-const KEPT: usize = 64;
+const KEPT: usize = 128;
 
 type Slot = Arc<OnceCell<Arc<Manifest>>>;
 
@@ -53,16 +53,9 @@ impl SharedManifests {
     }
 }
 
-/// The one manifest of each array that others use too, by the array's path.
-pub(crate) fn shared(nodes: &[Node]) -> HashMap<String, ManifestId> {
-    let arrays = || nodes.iter().filter_map(|node| Some((node, node.array.as_ref()?)));
-    let mut users: HashMap<&ManifestId, usize> = HashMap::new();
-    for id in arrays().flat_map(|(_, entry)| &entry.manifests) {
-        *users.entry(id).or_default() += 1;
-    }
-    let only = |entry: &crate::node::ArrayEntry| match entry.manifests.as_slice() {
-        [id] if users.get(id).is_some_and(|users| *users > 1) => Some(id.clone()),
-        _ => None,
-    };
-    arrays().filter_map(|(node, entry)| Some((node.path.clone(), only(entry)?))).collect()
+/// The manifests that several arrays use.
+pub(crate) fn shared(nodes: &[Node]) -> HashSet<ManifestId> {
+    let mut known = HashSet::new();
+    let used = nodes.iter().filter_map(|node| node.array.as_ref()).flat_map(|entry| &entry.manifests);
+    used.filter(|id| !known.insert((*id).clone())).cloned().collect()
 }

@@ -1,6 +1,6 @@
 //! A version of a repository: its nodes and their reference tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
@@ -19,8 +19,8 @@ use crate::repo_state::RepoState;
 use crate::runtime::{guard, run};
 use crate::seal::Seal;
 use crate::storage::Root;
-use crate::table::ChunkTable;
-use crate::{error, load, precheck, shared_manifests};
+use crate::table::{ChunkTable, Location, Object, Place};
+use crate::{error, identity_batches, load, object, precheck, shared_manifests};
 
 /// Number of tables that are loaded concurrently.
 const CONCURRENT: usize = 64;
@@ -34,10 +34,12 @@ struct Inner {
     nodes: Vec<Node>,
     origin: Origin,
     url: String,
+    /// Identities that the next commit will record.
+    pending: HashMap<String, LinkIdentity>,
     /// Created without a lock, because a forked child could inherit a locked lock.
     sources: OnceBox<HashMap<String, LinkIdentity>>,
-    /// Arrays that share their manifest, and which it is.
-    shared: OnceBox<HashMap<String, ManifestId>>,
+    /// Manifests that several arrays use.
+    shared: OnceBox<HashSet<ManifestId>>,
 }
 
 enum Origin {
@@ -66,7 +68,7 @@ impl Snapshot {
         });
         let nodes = nodes.map_err(error::during(&during))?;
         let origin = Origin::Committed { handle: Arc::clone(handle), snapshot, seal: Arc::new(seal) };
-        Ok(Self::new(&shared.url, id.to_string(), nodes, origin, OnceBox::new()))
+        Ok(Self::new(&shared.url, id.to_string(), nodes, origin, HashMap::new()))
     }
 
     /// The state that a writer sees.
@@ -75,11 +77,11 @@ impl Snapshot {
         id: String,
         nodes: Vec<Node>,
         session: Arc<RwLock<Session>>,
-        sources: HashMap<String, LinkIdentity>,
+        pending: HashMap<String, LinkIdentity>,
     ) -> Self {
         let url = shared.url.clone();
         let origin = Origin::Live(Mine::new((shared, session)));
-        Self::new(&url, id, nodes, origin, OnceBox::with_value(Box::new(sources)))
+        Self::new(&url, id, nodes, origin, pending)
     }
 
     fn new(
@@ -87,10 +89,11 @@ impl Snapshot {
         id: String,
         mut nodes: Vec<Node>,
         origin: Origin,
-        sources: OnceBox<HashMap<String, LinkIdentity>>,
+        pending: HashMap<String, LinkIdentity>,
     ) -> Self {
         nodes.sort_by(|a, b| a.path.cmp(&b.path));
-        Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), sources, shared: OnceBox::new() }))
+        let (sources, shared) = (OnceBox::new(), OnceBox::new());
+        Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), pending, sources, shared }))
     }
 
     /// The snapshot's id; each uncommitted state has a unique one.
@@ -117,11 +120,47 @@ impl Snapshot {
         self.0.nodes.binary_search_by(|node| node.path.as_str().cmp(path)).ok().and_then(|at| self.0.nodes.get(at))
     }
 
+    /// The groups and arrays directly in a group, sorted by path.
+    pub fn members<'a>(&'a self, group: &str) -> impl Iterator<Item = &'a Node> + use<'a> {
+        let prefix = format!("{}/", group.trim_end_matches('/'));
+        let nodes = &self.0.nodes;
+        let below = nodes.get(nodes.partition_point(|node| node.path.as_str() < prefix.as_str())..).unwrap_or_default();
+        let inside = |name: &str| !name.is_empty() && !name.contains('/');
+        below
+            .iter()
+            .map_while(move |node| node.path.strip_prefix(prefix.as_str()).map(|name| (node, inside(name))))
+            .filter_map(|(node, is_member)| is_member.then_some(node))
+    }
+
     /// The identity of a linked file at link time; None if it was not recorded.
-    #[must_use]
-    pub fn source_identity(&self, url: &str) -> Option<LinkIdentity> {
-        let parse = || self.node(HIDDEN_GROUP).map(|node| identity::parse(&node.zarr_json)).unwrap_or_default();
-        self.0.sources.get_or_init(|| Box::new(parse())).get(url).cloned()
+    ///
+    /// # Errors
+    /// The errors of reading the list of linked files.
+    pub fn source_identity(&self, url: &str) -> Result<Option<LinkIdentity>> {
+        let known = self.0.sources.get_or_try_init(|| self.identities().map(Box::new))?;
+        Ok(known.get(url).cloned())
+    }
+
+    fn identities(&self) -> Result<HashMap<String, LinkIdentity>> {
+        let mut found = self.node(HIDDEN_GROUP).map(|node| identity::parse(&node.zarr_json)).unwrap_or_default();
+        if self.node(identity_batches::PATH).is_some() {
+            let (shared, table) = (self.shared()?, self.table(identity_batches::PATH)?);
+            for (_, place) in table.iter() {
+                let bytes = match place {
+                    Place::Missing => continue,
+                    Place::Inline(bytes) => bytes,
+                    Place::Range { object, offset, length } => match table.objects.get(object as usize) {
+                        Some(Object { location: Location::Native(name), .. }) => {
+                            object::read(shared, name, offset, length)?
+                        }
+                        _ => continue, // our own lists are never links
+                    },
+                };
+                found.extend(identity_batches::decode(&bytes)?);
+            }
+        }
+        found.extend(self.0.pending.clone());
+        Ok(found)
     }
 
     /// The reference table of an array. Cached by (snapshot, path), except for uncommitted states.
@@ -201,7 +240,7 @@ impl Snapshot {
         if let Some(table) = shared.cache.get(&self.0.id, &key) {
             return Ok((table, false));
         }
-        let table = Arc::new(load::committed(version(shared, snapshot, seal), path.to_owned(), part).await?);
+        let table = Arc::new(self.fill(shared, version(shared, snapshot, seal), path, part).await?);
         shared.cache.put(&self.0.id, &key, &table);
         Ok((table, false))
     }
@@ -223,17 +262,21 @@ impl Snapshot {
                 if let Some(table) = shared.cache.get(&inner.id, path) {
                     return Ok(table);
                 }
-                let version = version(shared, snapshot, seal);
-                let table =
-                    match inner.shared.get_or_init(|| Box::new(shared_manifests::shared(&inner.nodes))).get(path) {
-                        Some(id) => load::from_shared(version, path, entry, (&shared.manifests, id)).await?,
-                        None => load::committed(version, path.to_owned(), entry.clone()).await?,
-                    };
+                let table = self.fill(shared, version(shared, snapshot, seal), path, entry.clone()).await?;
                 let table = Arc::new(table);
                 shared.cache.put(&inner.id, path, &table);
                 Ok(table)
             }
         }
+    }
+
+    /// Loads the references of an array from its manifests.
+    async fn fill(&self, shared: &RepoState, version: Version, path: &str, entry: ArrayEntry) -> Result<ChunkTable> {
+        let several = self.0.shared.get_or_init(|| Box::new(shared_manifests::shared(&self.0.nodes)));
+        if entry.manifests.iter().any(|id| several.contains(id)) {
+            return load::from_shared(version, path, &entry, (&shared.manifests, several)).await;
+        }
+        load::committed(version, path.to_owned(), entry).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes to a repository that become visible all at once.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 
 use crate::chunk_objects::{ChunkPlace, ObjectId};
-use crate::identity::{self, LinkIdentity};
+use crate::identity::LinkIdentity;
 use crate::node::{self, HIDDEN_GROUP, Node};
 use crate::repo_state::RepoState;
 use crate::runtime::run;
@@ -137,6 +137,14 @@ impl Writer {
         Ok(id)
     }
 
+    /// Returns when all stored objects are on disk, for a commit by another process. Object stores need no call.
+    ///
+    /// # Errors
+    /// Io.
+    pub fn synchronise(&self) -> Result<()> {
+        self.shared.synchronise()
+    }
+
     /// Sets the locations of chunks, by their flat index in C order over the array's chunk grid.
     ///
     /// # Errors
@@ -171,10 +179,7 @@ impl Writer {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let pending = self.begin()?;
         let nodes = self.all_nodes(&pending)?;
-        let hidden = nodes.iter().find(|n| n.path == HIDDEN_GROUP);
-        let mut sources: HashMap<String, LinkIdentity> =
-            hidden.map(|n| identity::parse(&n.zarr_json)).unwrap_or_default();
-        sources.extend(pending.sources.iter().map(|(url, identity)| (url.clone(), identity.clone())));
+        let sources = pending.sources.iter().map(|(url, identity)| (url.clone(), identity.clone())).collect();
         let base = run(async { Ok(self.session.read().await.snapshot_id().to_string()) })?;
         // The counter is global to the process: an id derived from the writer (its address, say) could be reused by the
         // next writer, and decoded chunks are cached under this id.

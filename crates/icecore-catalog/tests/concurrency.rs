@@ -144,7 +144,10 @@ fn different_nodes_both_succeed() {
     two.commit("two").unwrap();
     let main = home.main();
     assert_eq!(paths(&main), ["/", "/__icecore__", "/shared", "/shared/one", "/shared/two"]);
-    assert!(main.source_identity("https://h/x/one").is_some() && main.source_identity("https://h/x/two").is_some());
+    assert!(
+        main.source_identity("https://h/x/one").unwrap().is_some()
+            && main.source_identity("https://h/x/two").unwrap().is_some()
+    );
 }
 
 #[test]

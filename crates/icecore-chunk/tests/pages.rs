@@ -46,6 +46,67 @@ fn all_types_come_back() {
     }
 }
 
+/// Repeated elements: `count` of them, runs of up to `longest`, from few or many values.
+fn repeated(size: usize, count: usize, longest: u64, seed: u64) -> Vec<u8> {
+    let (mut noise, mut raw) = (Noise::new(seed), Vec::new());
+    while raw.len() < count * size {
+        let value = noise.next().to_le_bytes().repeat(2);
+        let run = 1 + noise.next() % longest;
+        (0..run).for_each(|_| raw.extend_from_slice(&value[..size]));
+    }
+    raw.truncate(count * size);
+    raw
+}
+
+#[test]
+fn runs_come_back_in_all_parts() {
+    for dtype in [DType::UInt8, DType::Int16, DType::Float32, DType::Float64, DType::Bytes(5)] {
+        for (count, longest, page) in
+            [(4000, 90, 16), (4000, 2000, 1), (1, 1, 256), (300, 9, 256), (70_000, 100_000, 16)]
+        {
+            let raw = repeated(dtype.size(), count, longest, 7);
+            let chain = chain(&dtype, page);
+            let stored = there_and_back(&chain, &raw);
+            let size = dtype.size();
+            for (start, end) in [(0, 1), (count - 1, count), (count / 3, count / 2 + 1), (count / 2, count / 2)] {
+                let mut out = vec![0xaa; raw.len()];
+                let wanted = ((start * size) as u64, (end * size) as u64);
+                chain.decode(&stored, &[count as u64], wanted, &mut out, &mut Scratch::new()).unwrap();
+                assert!(out[start * size..end * size] == raw[start * size..end * size], "{start} to {end}");
+            }
+        }
+    }
+}
+
+/// Each of random floats 60 times: the distinct values and little more are stored.
+#[test]
+fn repeated_floats_take_a_value_for_each_run() {
+    let mut noise = Noise::new(1);
+    let raw: Vec<u8> =
+        (0..4000).flat_map(|_| (noise.next() as f32 / u64::MAX as f32).to_le_bytes().repeat(60)).collect();
+    let stored = there_and_back(&chain(&DType::Float32, 256), &raw);
+    assert!(stored.len() < 4000 * 4, "{} bytes", stored.len());
+}
+
+#[test]
+fn damaged_runs_are_corrupt() {
+    let raw = repeated(4, 20_000, 100, 3);
+    let chain = chain(&DType::Float32, 32);
+    let stored = there_and_back(&chain, &raw);
+    assert_eq!(stored[0], 0);
+    for at in (0..stored.len()).step_by(3) {
+        let mut damaged = stored.clone();
+        damaged[at] ^= 1 << (at % 8);
+        let error =
+            chain.decode(&damaged, &[20_000], (0, 80_000), &mut vec![0; 80_000], &mut Scratch::new()).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Corrupt, "byte {at}");
+    }
+    for len in (0..stored.len()).step_by(7) {
+        let cut = chain.decode(&stored[..len], &[20_000], (0, 80_000), &mut vec![0; 80_000], &mut Scratch::new());
+        assert!(cut.is_err(), "{len} bytes");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]

@@ -1,6 +1,9 @@
 //! The error type of the workspace.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::redact::redact;
 
 /// `std::result::Result` with icecore's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -17,17 +20,25 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without a hint.
+    /// An error without a hint. Secrets of the addresses in the message are hidden.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: String::new() }
+        Self { kind, message: without_secrets(message.into()), hint: String::new() }
     }
 
     /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = hint.into();
+        self.hint = without_secrets(hint.into());
         self
     }
+}
+
+fn without_secrets(text: String) -> String {
+    let redacted = match redact(&text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(redacted) => Some(redacted),
+    };
+    redacted.unwrap_or(text)
 }
 
 impl fmt::Display for Error {

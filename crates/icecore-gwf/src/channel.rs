@@ -19,6 +19,9 @@ pub(crate) struct ChannelHead {
     /// Slope and bias of an ADC channel.
     pub slope: f32,
     pub bias: f32,
+    /// Frequency (Hz) and phase (radians) of the signal that the samples were mixed with; 0 for none.
+    pub shift: f64,
+    pub phase: f32,
     /// FrProcData: 1 time series, 2 frequency series, others by the specification; 1 for the other kinds.
     pub series: u16,
     pub data: Pointer,
@@ -54,14 +57,12 @@ fn empty(name: String) -> ChannelHead {
         valid: 0,
         slope: 1.0,
         bias: 0.0,
+        shift: 0.0,
+        phase: 0.0,
         series: 1,
         data: none,
         aux: None,
     }
-}
-
-fn some(pointer: Pointer) -> Option<Pointer> {
-    (pointer.class != 0).then_some(pointer)
 }
 
 /// Version 4 stores offsets as seconds and nanoseconds.
@@ -69,7 +70,7 @@ fn time_offset(cursor: &mut Cursor) -> Result<f64> {
     if cursor.format.version >= 6 {
         return cursor.f64();
     }
-    let (seconds, nanoseconds) = (cursor.u32()?, cursor.u32()?);
+    let (seconds, nanoseconds) = (cursor.i32()?, cursor.u32()?);
     Ok(f64::from(seconds) + 1e-9 * f64::from(nanoseconds))
 }
 
@@ -81,13 +82,13 @@ fn adc(cursor: &mut Cursor) -> Result<ChannelHead> {
     head.unit = cursor.string()?;
     head.rate = cursor.f64()?;
     head.offset = time_offset(cursor)?;
-    cursor.f64()?; // frequency shift
+    head.shift = cursor.f64()?;
     if cursor.format.version > 4 {
-        cursor.f32()?; // phase
+        head.phase = cursor.f32()?;
     }
     head.valid = cursor.u16()?;
     head.data = cursor.pointer()?;
-    head.aux = some(cursor.pointer()?);
+    head.aux = cursor.pointer()?.some();
     cursor.pointer()?;
     Ok(head)
 }
@@ -98,18 +99,20 @@ fn process(cursor: &mut Cursor) -> Result<ChannelHead> {
     if cursor.format.version < 6 {
         head.rate = cursor.f64()?;
         head.offset = time_offset(cursor)?;
-        cursor.f64()?;
+        head.shift = cursor.f64()?;
     } else {
         head.series = cursor.u16()?;
         cursor.u16()?;
         head.offset = cursor.f64()?;
-        cursor.take(8 + 8 + 4 + 8 + 8)?; // range, frequency shift, phase, frequency range, bandwidth
+        cursor.f64()?; // range
+        (head.shift, head.phase) = (cursor.f64()?, cursor.f32()?);
+        cursor.take(8 + 8)?; // frequency range, bandwidth
         let n = cursor.u16()?;
         cursor.take(8 * usize::from(n))?;
         (0..n).try_for_each(|_| cursor.skip_string())?;
     }
     head.data = cursor.pointer()?;
-    head.aux = some(cursor.pointer()?);
+    head.aux = cursor.pointer()?.some();
     cursor.pointer()?; // table
     if cursor.format.version >= 6 {
         cursor.pointer()?; // history
@@ -143,7 +146,7 @@ fn simulated_as(cursor: &mut Cursor, wide: bool) -> Result<ChannelHead> {
     head.rate = if wide { cursor.f64()? } else { f64::from(cursor.f32()?) };
     if cursor.format.version >= 6 {
         head.offset = cursor.f64()?;
-        cursor.take(8 + 4)?; // frequency shift, phase
+        (head.shift, head.phase) = (cursor.f64()?, cursor.f32()?);
     }
     head.data = cursor.pointer()?;
     cursor.take(if cursor.format.version < 6 { 12 } else { 18 })?; // input, table, next

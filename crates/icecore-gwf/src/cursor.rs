@@ -14,9 +14,15 @@ pub(crate) struct Cursor<'a> {
 
 /// A reference to another structure: class 0 means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pointer {
+pub struct Pointer {
     pub class: u16,
     pub instance: u32,
+}
+
+impl Pointer {
+    pub(crate) fn some(self) -> Option<Pointer> {
+        (self.class != 0).then_some(self)
+    }
 }
 
 macro_rules! number {

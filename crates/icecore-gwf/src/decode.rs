@@ -26,38 +26,60 @@ pub fn vect_shape(bytes: &[u8]) -> Result<VectShape> {
 /// Decodes a zlib stream (the first slice) that fills its output (the second) exactly.
 pub type Inflate<'a> = dyn FnMut(&[u8], &mut [u8]) -> Result<()> + 'a;
 
-/// Decodes the FrVect structure in `bytes` into `out`, in native byte order. `out` must have exactly the length of the
-/// elements, which must be of type `dtype`. `inflate` decodes a zlib stream that fills its output exactly.
+/// Largest size in bytes of a compressed vector that is cut.
+const MAX_CUT: usize = 1 << 30;
+
+/// Decodes the FrVect structure in `bytes`, whose elements must be of type `dtype`, into `out`, in native byte order.
+/// If `out` is shorter than the elements, it gets the last of them: the start of a vector that overlaps the one before is
+/// cut. `inflate` decodes a zlib stream that fills its output exactly.
 pub fn decode_vect(bytes: &[u8], dtype: VectType, out: &mut [u8], inflate: &mut Inflate<'_>) -> Result<()> {
-    let (shape, data, order) = open(bytes)?;
-    let expected = usize::try_from(shape.n_data).ok().and_then(|n| n.checked_mul(shape.dtype.size()));
-    if shape.dtype != dtype || expected != Some(out.len()) {
+    let (shape, data, file) = open(bytes)?;
+    let n_bytes = usize::try_from(shape.n_data).ok().and_then(|n| n.checked_mul(shape.dtype.size()));
+    let skipped = n_bytes.and_then(|n| n.checked_sub(out.len())).filter(|n| n % dtype.size() == 0);
+    let (Some(n_bytes), Some(skipped), true) = (n_bytes, skipped, shape.dtype == dtype) else {
         let (found, n) = (shape.dtype.name(), shape.n_data);
         let message = format!("FrVect holds {n} elements of {found}, expected {} bytes of {}", out.len(), dtype.name());
         return Err(corrupt(message));
+    };
+    let packing = packing(shape.compress, dtype)?;
+    if packing == Packing::Raw {
+        let part = data.get(skipped..).filter(|_| data.len() == n_bytes);
+        out.copy_from_slice(
+            part.ok_or_else(|| corrupt(format!("FrVect: {} raw bytes, expected {n_bytes}", data.len())))?,
+        );
+        to_native(out, dtype.word(), file);
+        return Ok(());
     }
-    let word = dtype.word();
-    match packing(shape.compress, dtype)? {
-        Packing::Raw => {
-            if data.len() != out.len() {
-                return Err(corrupt(format!("FrVect: {} raw bytes, expected {}", data.len(), out.len())));
-            }
-            out.copy_from_slice(data);
-            to_native(out, word, order);
-        }
-        Packing::Gzip => {
-            fill(data, out, inflate)?;
-            to_native(out, word, order);
-        }
-        Packing::Differences => {
-            fill(data, out, inflate)?;
-            to_native(out, word, order);
-            sum(out, word);
-        }
+    if skipped == 0 {
+        return unpack(packing, shape, data, out, inflate);
+    }
+    if n_bytes > MAX_CUT {
+        let message =
+            format!("a compressed vector of {n_bytes} bytes overlaps another, which the limit of {MAX_CUT} forbids");
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    }
+    let mut whole = vec![0; n_bytes];
+    unpack(packing, shape, data, &mut whole, inflate)?;
+    out.copy_from_slice(whole.get(skipped..).unwrap_or_default());
+    Ok(())
+}
+
+/// Decodes a compressed vector, whose byte order its field `compress` states.
+fn unpack(packing: Packing, shape: VectShape, data: &[u8], out: &mut [u8], inflate: &mut Inflate<'_>) -> Result<()> {
+    let word = shape.dtype.word();
+    let order = if shape.compress & 0x100 != 0 { ByteOrder::Little } else { ByteOrder::Big };
+    match packing {
         Packing::ZeroSuppressed => {
             suppressed(data, word, order, out)?;
-            if matches!(dtype, VectType::Complex64 | VectType::Complex128) {
+            if matches!(shape.dtype, VectType::Complex64 | VectType::Complex128) {
                 interleave(out, word);
+            }
+        }
+        _ => {
+            fill(data, out, inflate)?;
+            to_native(out, word, order);
+            if packing == Packing::Differences {
+                sum(out, word);
             }
         }
     }
@@ -150,7 +172,8 @@ fn sum(out: &mut [u8], word: usize) {
     }
 }
 
-/// Version and byte order follow from the structure's length, which is the length of `bytes`.
+/// The file's version and byte order, which raw data have too (FrameL writes `compress` 0 in files of either order), follow
+/// from the structure's length, which is the length of `bytes`.
 fn open(bytes: &[u8]) -> Result<(VectShape, &[u8], ByteOrder)> {
     let mut last = Err(corrupt(format!("{} bytes are not one FrVect structure", bytes.len())));
     for version in [8, 4] {
@@ -173,6 +196,5 @@ fn contents(mut cursor: Cursor<'_>) -> Result<(VectShape, &[u8], ByteOrder)> {
     let dtype = VectType::parse(fields.code)?;
     let len = cursor.fits(fields.n_bytes, 1)?;
     let data = cursor.take(len)?;
-    let order = if fields.compress & 0x100 != 0 { ByteOrder::Little } else { ByteOrder::Big };
-    Ok((VectShape { dtype, n_data: fields.n_data, compress: fields.compress }, data, order))
+    Ok((VectShape { dtype, n_data: fields.n_data, compress: fields.compress }, data, cursor.format.order))
 }

@@ -1,6 +1,6 @@
 //! Index of a file: frames, channels, and the locations of each channel's vectors.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use icecore_grid::{Error, ErrorKind, Result};
 
@@ -28,6 +28,8 @@ pub struct FrameFile {
     pub channels: Vec<Channel>,
     /// Names of events and their numbers.
     pub events: Vec<(String, u32)>,
+    /// Class and name of other structures with data, which are not read.
+    pub others: Vec<(String, String)>,
     /// Whether the table of contents was used; if not, the file was scanned.
     pub from_toc: bool,
     pub problems: Vec<Problem>,
@@ -38,7 +40,20 @@ pub struct FrameFile {
 pub struct Channel {
     pub name: String,
     pub kind: Kind,
+    pub role: Role,
+    /// The channel in whose structure the vectors are; empty for a channel's own data.
+    pub of: String,
     pub pieces: Vec<Piece>,
+}
+
+/// The place of a vector in a channel's structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    Data,
+    /// Another vector beside the channel's data.
+    Other,
+    /// An auxiliary vector, such as the validity of the samples.
+    Auxiliary,
 }
 
 /// A channel's data in one frame.
@@ -55,12 +70,16 @@ pub struct Piece {
     pub data_valid: u16,
     pub slope: f32,
     pub bias: f32,
+    /// Frequency (Hz) and phase (radians) of the signal that the samples were mixed with; 0 for none.
+    pub shift: f64,
+    pub phase: f32,
     /// 1 for a time series; see FrProcData's `type`.
     pub series: u16,
     pub vect: Vect,
-    /// Auxiliary vector (a mask of the samples), if there is one.
-    pub aux: Option<Vect>,
 }
+
+/// Largest number of vectors of one structure that are followed.
+const MAX_CHAIN: usize = 64;
 
 /// Indexes the file in `source`. `per_channel` limits the frames in which each channel is looked up (1 suffices for a listing).
 pub fn index<S: ReadAt + ?Sized>(source: &S, per_channel: usize) -> Result<FrameFile> {
@@ -100,22 +119,40 @@ fn collect<S: ReadAt + ?Sized>(
 ) -> FrameFile {
     let mut wanted = wanted(&contents, per_channel, &mut problems);
     wanted.sort_unstable();
-    let mut channels: Vec<Channel> =
-        contents.entries.iter().map(|e| Channel { name: e.name.clone(), kind: e.kind, pieces: Vec::new() }).collect();
+    let mut channels: Vec<Channel> = contents.entries.iter().map(|e| Channel::new(e, Role::Data, &e.name)).collect();
+    let mut known: HashMap<(usize, Role, String), usize> = HashMap::new();
     for (position, entry, frame) in wanted {
-        let (Some(e), Some(channel), Some(f)) =
-            (contents.entries.get(entry), channels.get_mut(entry), contents.frames.get(frame))
-        else {
+        let (Some(e), Some(f)) = (contents.entries.get(entry), contents.frames.get(frame)) else {
             continue;
         };
-        match piece(window, format, &contents, e, position, (frame, f)) {
-            Ok(piece) => channel.pieces.push(piece),
-            Err(error) => problems.push(Problem::new(&error, &e.name, position)),
+        let found = pieces(window, format, &contents, (e, position), (frame, f), &mut problems);
+        for (role, name, piece) in found.unwrap_or_else(|error| {
+            problems.push(Problem::new(&error, &e.name, position));
+            Vec::new()
+        }) {
+            let index = match role {
+                Role::Data => entry,
+                _ => *known.entry((entry, role, name)).or_insert_with_key(|(_, role, name)| {
+                    channels.push(Channel::new(e, *role, name));
+                    channels.len() - 1
+                }),
+            };
+            if let Some(channel) = channels.get_mut(index) {
+                channel.pieces.push(piece);
+            }
         }
     }
     channels.retain(|c| !c.pieces.is_empty());
     channels.iter_mut().for_each(|c| c.pieces.sort_by_key(|p| p.frame));
-    FrameFile { format, frames: contents.frames, channels, events: contents.events, from_toc, problems }
+    let Contents { frames, events, others, .. } = contents;
+    FrameFile { format, frames, channels, events, others, from_toc, problems }
+}
+
+impl Channel {
+    fn new(entry: &Entry, role: Role, name: &str) -> Channel {
+        let of = if role == Role::Data { String::new() } else { entry.name.clone() };
+        Channel { name: name.to_string(), kind: entry.kind, role, of, pieces: Vec::new() }
+    }
 }
 
 /// (position, entry, frame) of all structures to read; duplicates are reported.
@@ -135,51 +172,145 @@ fn wanted(contents: &Contents, per_channel: usize, problems: &mut Vec<Problem>) 
     wanted
 }
 
-fn piece<S: ReadAt + ?Sized>(
+/// The pieces of a channel's structure: the one with its data first. Damaged vectors beside it are reported.
+fn pieces<S: ReadAt + ?Sized>(
     window: &mut Window<S>,
     format: Format,
     contents: &Contents,
-    entry: &Entry,
-    position: u64,
+    (entry, position): (&Entry, u64),
     (index, frame): (usize, &Frame),
-) -> Result<Piece> {
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<(Role, String, Piece)>> {
     let (head, fields) = channel_head(window, format, contents, entry, position)?;
     let from = position.saturating_add(head.len);
-    let (at, found) = find(window, format, contents, from, fields.data)?;
-    let vect = read_vect(window, format, at, found)?;
+    let data = chain(window, format, contents, from, Some(fields.data));
+    let mut vects = data.found;
+    let own = vects.iter().position(|v| v.name == entry.name).unwrap_or(0);
+    if vects.is_empty() {
+        return Err(data.error.unwrap_or_else(|| corrupt("no vector follows")));
+    }
+    let vect = vects.remove(own);
     packing(vect.compress, vect.dtype)?;
-    let aux = match fields.aux {
-        None => None,
-        Some(pointer) => {
-            let (at, found) = find(window, format, contents, from, pointer)?;
-            Some(read_vect(window, format, at, found)?)
-        }
-    };
+    let auxiliary = chain(window, format, contents, from, fields.aux);
+    for error in [data.error, auxiliary.error].into_iter().flatten() {
+        let message = format!("a vector beside the data: {}", error.message);
+        problems.push(Problem::new(&Error::new(error.kind, message), &entry.name, position));
+    }
     let unit = if fields.unit.is_empty() { vect.unit_y.clone() } else { fields.unit.clone() };
-    Ok(Piece {
+    let piece = Piece {
         frame: index,
-        start_ns: start(frame, &fields)?,
+        start_ns: start(frame, &fields, &vect)?,
         dt: step(&fields, &vect)?,
         unit,
         data_valid: fields.valid,
         slope: fields.slope,
         bias: fields.bias,
+        shift: fields.shift,
+        phase: fields.phase,
         series: fields.series,
         vect,
-        aux,
-    })
+    };
+    let beside = vects.into_iter().map(|v| (Role::Other, v));
+    let beside = beside.chain(auxiliary.found.into_iter().map(|v| (Role::Auxiliary, v)));
+    let mut found: Vec<(Role, String, Piece)> = Vec::new();
+    for (role, vect) in beside {
+        match another(frame, &fields, &piece, role, vect) {
+            Ok(other) => {
+                let name = unused(&entry.name, &other.vect.name, role, &found);
+                found.push((role, name, other));
+            }
+            Err(error) => problems.push(Problem::new(&error, &entry.name, position)),
+        }
+    }
+    found.insert(0, (Role::Data, entry.name.clone(), piece));
+    Ok(found)
 }
 
-fn start(frame: &Frame, fields: &ChannelHead) -> Result<i64> {
-    let offset = (fields.offset * 1e9).round();
-    let fits = offset.abs() < 9e18;
-    let start = fits.then_some(offset as i64).and_then(|ns| frame.start_ns.checked_add(ns));
-    start.ok_or_else(|| Error::new(ErrorKind::Format, format!("the time offset is {} s", fields.offset)))
+/// A vector beside the data of a channel: its own unit and rate; auxiliary ones are never invalid.
+fn another(frame: &Frame, fields: &ChannelHead, data: &Piece, role: Role, vect: Vect) -> Result<Piece> {
+    packing(vect.compress, vect.dtype)?;
+    let span = data.dt * data.vect.n_data as f64;
+    let dt = if usable(vect.dx) { vect.dx } else { span / vect.n_data as f64 };
+    if !usable(dt) {
+        return Err(Error::new(ErrorKind::Format, format!("the vector {} has no sample step", vect.name)));
+    }
+    let data_valid = if role == Role::Auxiliary { 0 } else { fields.valid };
+    let start_ns = start(frame, fields, &vect)?;
+    let unit = vect.unit_y.clone();
+    Ok(Piece { start_ns, dt, unit, data_valid, slope: 1.0, bias: 0.0, shift: 0.0, phase: 0.0, vect, ..data.clone() })
+}
+
+/// A name for a vector in the structure of `channel`: `H1:X.dataValid`.
+fn unused(channel: &str, vector: &str, role: Role, found: &[(Role, String, Piece)]) -> String {
+    let prefix = channel.split_once(':').map_or("", |(prefix, _)| prefix);
+    let short = vector.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(':')).unwrap_or(vector);
+    let short = match (role, short) {
+        (Role::Auxiliary, short) if short.is_empty() || vector == channel => "aux",
+        (_, short) if short.is_empty() || vector == channel => "other",
+        (_, short) => short,
+    };
+    let first = format!("{channel}.{short}");
+    let numbered = (2..).map(|n| format!("{first}_{n}"));
+    std::iter::once(first.clone())
+        .chain(numbered)
+        .find(|name| !found.iter().any(|(_, n, _)| n == name))
+        .unwrap_or(first)
+}
+
+/// Vectors that follow each other, up to the first that can't be read.
+struct Chain {
+    found: Vec<Vect>,
+    error: Option<Error>,
+}
+
+fn chain<S: ReadAt + ?Sized>(
+    window: &mut Window<S>,
+    format: Format,
+    contents: &Contents,
+    from: u64,
+    first: Option<Pointer>,
+) -> Chain {
+    let (mut found, mut next, mut seen) = (Vec::<Vect>::new(), first, HashSet::new());
+    while let Some(pointer) = next {
+        let read = if seen.insert(pointer.instance) && found.len() < MAX_CHAIN {
+            // Most writers put a vector behind the one before it.
+            let behind = found.last().map_or(from, |v| v.offset.saturating_add(v.len));
+            let at = find(window, format, contents, behind, pointer);
+            let at =
+                at.or_else(
+                    |error| if behind == from { Err(error) } else { find(window, format, contents, from, pointer) },
+                );
+            at.and_then(|(at, head)| read_vect(window, format, at, head))
+        } else {
+            Err(corrupt(format!("the vectors of a channel form a circle, or more than {MAX_CHAIN}")))
+        };
+        match read {
+            Ok(vect) => {
+                next = vect.next;
+                found.push(vect);
+            }
+            Err(error) => return Chain { found, error: Some(error) },
+        }
+    }
+    Chain { found, error: None }
+}
+
+/// LALFrame and gwpy count `startX` from the channel's time offset.
+fn start(frame: &Frame, fields: &ChannelHead, vect: &Vect) -> Result<i64> {
+    let offset = fields.offset + vect.start_x;
+    let ns = (offset * 1e9).round();
+    let fits = ns.abs() < 9e18;
+    let start = fits.then_some(ns as i64).and_then(|ns| frame.start_ns.checked_add(ns));
+    start
+        .ok_or_else(|| Error::new(ErrorKind::Format, format!("the first sample is {offset} s after the frame's start")))
+}
+
+fn usable(step: f64) -> bool {
+    step.is_finite() && step > 0.0
 }
 
 /// The vector's own step; the structure's rate if the vector has none.
 fn step(fields: &ChannelHead, vect: &Vect) -> Result<f64> {
-    let usable = |x: f64| x.is_finite() && x > 0.0;
     if usable(vect.dx) {
         return Ok(vect.dx);
     }

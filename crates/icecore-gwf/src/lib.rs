@@ -23,12 +23,13 @@ mod window;
 mod zero_suppress;
 
 pub use checksum::Cksum;
+pub use cursor::Pointer;
 pub use decode::{VectShape, decode_vect, vect_shape};
 pub use format::{ByteOrder, Format};
-pub use index::{Channel, FrameFile, Piece, index};
+pub use index::{Channel, FrameFile, Piece, Role, index};
 pub use problem::Problem;
 pub use source::ReadAt;
 pub use toc::{Frame, Kind};
 pub use vect::Vect;
 pub use vect_type::VectType;
-pub use verify::verify;
+pub use verify::{verify, verify_at};

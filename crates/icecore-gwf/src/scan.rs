@@ -110,7 +110,13 @@ fn step<S: ReadAt + ?Sized>(
             let vect = read_vect(window, format, at, head);
             return Ok((head.len, vect.err().map(|error| Problem::new(&error, "", at))));
         }
-        (_, Some(name @ ("FrameH" | "FrAdcData" | "FrProcData" | "FrSimData" | "FrEvent" | "FrSimEvent"))) => name,
+        (
+            _,
+            Some(
+                name @ ("FrameH" | "FrAdcData" | "FrProcData" | "FrSimData" | "FrEvent" | "FrSimEvent" | "FrSerData"
+                | "FrSummary" | "FrStatData"),
+            ),
+        ) => name,
         _ => return Ok((head.len, None)),
     };
     let wanted = wanted.to_string();
@@ -144,6 +150,12 @@ fn note(class: &str, mut cursor: Cursor, at: u64, contents: &mut Contents, seen:
             match contents.events.iter_mut().find(|(n, _)| *n == name) {
                 Some((_, count)) => *count = count.saturating_add(1),
                 None => contents.events.push((name, 1)),
+            }
+        }
+        "FrSerData" | "FrSummary" | "FrStatData" => {
+            let found = (class.to_string(), cursor.string()?);
+            if !contents.others.contains(&found) {
+                contents.others.push(found);
             }
         }
         "FrAdcData" => channel(&mut cursor, Kind::Adc, at, contents, seen)?,

@@ -55,6 +55,8 @@ pub(crate) struct Contents {
     pub classes: Vec<(u16, String)>,
     pub entries: Vec<Entry>,
     pub events: Vec<(String, u32)>,
+    /// Class and name of other structures with data.
+    pub others: Vec<(String, String)>,
 }
 
 impl Contents {
@@ -100,7 +102,7 @@ fn parse(cursor: &mut Cursor, size: u64) -> Result<Contents> {
         (0..n).try_for_each(|_| cursor.skip_string())?;
         cursor.take(8 * n)?;
     }
-    skip_static(cursor)?;
+    let mut others = static_data(cursor)?;
     let mut entries = Vec::new();
     for kind in [Kind::Adc, Kind::Proc, Kind::Sim] {
         channels(cursor, kind, frames.len(), &mut entries)?;
@@ -110,14 +112,15 @@ fn parse(cursor: &mut Cursor, size: u64) -> Result<Contents> {
     {
         return Err(corrupt(format!("the position of {} lies outside the file", entry.name)));
     }
-    for _ in 0..2 {
-        let n = cursor.count(2 + 8 * frames.len())?; // serial data, summaries
-        (0..n).try_for_each(|_| cursor.skip_string())?;
+    for class in ["FrSerData", "FrSummary"] {
+        let n = cursor.count(2 + 8 * frames.len())?;
+        let names = (0..n).map(|_| cursor.string()).collect::<Result<Vec<_>>>()?;
+        others.extend(names.into_iter().map(|name| (class.to_string(), name)));
         cursor.take(8 * n * frames.len())?;
     }
     let mut happened = events(cursor)?;
     happened.append(&mut events(cursor)?);
-    Ok(Contents { frames, classes, entries, events: happened })
+    Ok(Contents { frames, classes, entries, events: happened, others })
 }
 
 fn frames(cursor: &mut Cursor) -> Result<Vec<Frame>> {
@@ -152,21 +155,28 @@ fn classes(cursor: &mut Cursor) -> Result<Vec<(u16, String)>> {
     ids.into_iter().map(|id| Ok((id, cursor.string()?))).collect()
 }
 
-/// Static data: one table in version 8, consecutive tables before.
-fn skip_static(cursor: &mut Cursor) -> Result<()> {
+/// Names of static data: one table in version 8, consecutive tables before.
+fn static_data(cursor: &mut Cursor) -> Result<Vec<(String, String)>> {
     let n = cursor.count(8)?;
+    let named = |name: String| ("FrStatData".to_string(), name);
+    let mut found = Vec::new();
     if cursor.format.version < 8 {
-        return (0..n).try_for_each(|_| {
-            cursor.skip_string()?;
+        for _ in 0..n {
+            found.push(named(cursor.string()?));
             cursor.skip_string()?;
             let n = cursor.count(20)?;
-            cursor.take(20 * n).map(|_| ())
-        });
+            cursor.take(20 * n)?;
+        }
+        return Ok(found);
     }
-    (0..2 * n).try_for_each(|_| cursor.skip_string())?;
+    for _ in 0..n {
+        found.push(named(cursor.string()?));
+    }
+    (0..n).try_for_each(|_| cursor.skip_string())?;
     cursor.take(4 * n)?;
     let total = cursor.count(20)?;
-    cursor.take(20 * total).map(|_| ())
+    cursor.take(20 * total)?;
+    Ok(found)
 }
 
 fn channels(cursor: &mut Cursor, kind: Kind, n_frames: usize, entries: &mut Vec<Entry>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use icecore_grid::Result;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Pointer};
 use crate::head::Head;
 use crate::problem::corrupt;
 use crate::source::ReadAt;
@@ -12,6 +12,7 @@ use crate::window::Window;
 /// One data vector of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vect {
+    pub name: String,
     /// Byte range of the whole structure: the input of `decode_vect`.
     pub offset: u64,
     pub len: u64,
@@ -26,8 +27,8 @@ pub struct Vect {
     pub start_x: f64,
     pub unit_x: String,
     pub unit_y: String,
-    /// Whether another vector is chained to this one; it is not read.
-    pub chained: bool,
+    /// The next vector of the same structure.
+    pub next: Option<Pointer>,
 }
 
 /// The fields before the data.
@@ -55,25 +56,20 @@ pub(crate) fn read_vect<S: ReadAt + ?Sized>(
     offset: u64,
     head: Head,
 ) -> Result<Vect> {
-    let start = window.up_to(offset, head.len.min(256))?;
-    let mut cursor = Cursor::new(start, format);
-    cursor.take(format.head_len() as usize)?;
-    let parsed = VectHead::parse(&mut cursor);
-    let (fields, data_at) = match parsed {
-        Ok(fields) => (fields, cursor.at as u64),
-        Err(_) => {
-            let mut cursor = Cursor::new(window.up_to(offset, head.len.min(1 << 17))?, format);
-            cursor.take(format.head_len() as usize)?;
-            (VectHead::parse(&mut cursor)?, cursor.at as u64)
-        }
+    let mut before_data = |len: u64| {
+        let mut cursor = Cursor::new(window.up_to(offset, head.len.min(len))?, format);
+        cursor.take(format.head_len() as usize)?;
+        let name = cursor.clone().string()?;
+        Ok((name, VectHead::parse(&mut cursor)?, cursor.at as u64))
     };
+    let (name, fields, data_at) = before_data(256).or_else(|_: icecore_grid::Error| before_data(1 << 17))?;
     let dtype = VectType::parse(fields.code)?;
     let behind = data_at.checked_add(fields.n_bytes).filter(|end| *end < head.len);
     let behind = behind
         .ok_or_else(|| corrupt(format!("FrVect: {} bytes of data in a structure of {}", fields.n_bytes, head.len)))?;
     let tail = window.get(offset.saturating_add(behind), head.len - behind)?;
     let mut vect = read_tail(Cursor::new(tail, format), fields, dtype)?;
-    (vect.offset, vect.len) = (offset, head.len);
+    (vect.name, vect.offset, vect.len) = (name, offset, head.len);
     Ok(vect)
 }
 
@@ -84,7 +80,7 @@ fn read_tail(mut cursor: Cursor, fields: VectHead, dtype: VectType) -> Result<Ve
     let starts = (0..n_dim).map(|_| cursor.f64()).collect::<Result<Vec<f64>>>()?;
     let units = (0..n_dim).map(|_| cursor.string()).collect::<Result<Vec<String>>>()?;
     let unit_y = cursor.string()?;
-    let chained = cursor.pointer()?.class != 0;
+    let next = cursor.pointer()?.some();
     let expected = if cursor.format.version >= 8 { 4 } else { 0 };
     if cursor.left() != expected {
         return Err(corrupt(format!("FrVect: {} bytes behind the last field, expected {expected}", cursor.left())));
@@ -94,6 +90,7 @@ fn read_tail(mut cursor: Cursor, fields: VectHead, dtype: VectType) -> Result<Ve
         return Err(corrupt(format!("FrVect: dimensions {shape:?} do not hold the {} elements", fields.n_data)));
     }
     Ok(Vect {
+        name: String::new(),
         offset: 0,
         len: 0,
         compress: fields.compress,
@@ -105,6 +102,6 @@ fn read_tail(mut cursor: Cursor, fields: VectHead, dtype: VectType) -> Result<Ve
         start_x: starts.first().copied().unwrap_or(0.0),
         unit_x: units.into_iter().next().unwrap_or_default(),
         unit_y,
-        chained,
+        next,
     })
 }

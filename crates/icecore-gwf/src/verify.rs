@@ -35,13 +35,34 @@ pub fn verify<S: ReadAt + ?Sized>(source: &S) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
+/// Verifies the structures at `offsets` (version 8); where they have no checksum, the checksum of the file.
+pub fn verify_at<S: ReadAt + ?Sized>(source: &S, offsets: &[u64]) -> Result<Vec<Problem>> {
+    let mut window = Window::new(source)?;
+    let format = Format::parse(window.up_to(0, FILE_HEADER)?)?;
+    let mut problems = Vec::new();
+    for &at in offsets {
+        let head = Head::parse(&mut Cursor::new(window.get(at, format.head_len())?, format))?;
+        if head.check != 1 {
+            return if format.version < 6 { Ok(problems) } else { verify(source) };
+        }
+        if !structure(&mut window, format, at)?.1 {
+            problems.push(wrong(at));
+        }
+    }
+    Ok(problems)
+}
+
+fn wrong(at: u64) -> Problem {
+    Problem::new(&corrupt(format!("wrong checksum of the structure at {at}")), "", at)
+}
+
 fn structures<S: ReadAt + ?Sized>(window: &mut Window<S>, format: Format, problems: &mut Vec<Problem>) {
     let mut at = FILE_HEADER;
     while at < window.size {
         match structure(window, format, at) {
             Ok((len, sound)) => {
                 if !sound {
-                    problems.push(Problem::new(&corrupt(format!("wrong checksum of the structure at {at}")), "", at));
+                    problems.push(wrong(at));
                 }
                 at += len;
             }

@@ -107,6 +107,7 @@ fn describe(branch: &Branch) -> Value {
         Interpretation::Jagged { dtype, inner_shape, skip, counter } => {
             json!({"kind": "jagged", "dtype": dtype.name(), "shape": inner_shape, "skip": skip, "counter": counter})
         }
+        Interpretation::Nested => json!({"kind": "nested"}),
         Interpretation::String { skip } => json!({"kind": "string", "skip": skip}),
         Interpretation::Unsupported(name) => json!({"kind": "unsupported", "type": name}),
         _ => json!({"kind": "group"}),
@@ -115,12 +116,24 @@ fn describe(branch: &Branch) -> Value {
     out["path"] = json!(branch.path);
     out["title"] = json!(branch.title);
     out["baskets"] = json!(branch.baskets.len());
+    let parts = branch.form.iter().flat_map(|form| form.column().parts());
+    out["parts"] = json!(parts.map(|p| json!([p.path, format!("{:?}", p.kind)])).collect::<Vec<_>>());
     out["embedded"] = json!(branch.embedded.len());
+    out["class"] = json!([branch.class_name, branch.parent_class, branch.clones_class]);
+    out["types"] = json!([branch.element_type, branch.streamer_type]);
+    out["leaves"] = json!(branch.leaves.iter().map(|l| json!([l.class, l.title, l.len, l.code])).collect::<Vec<_>>());
     out
 }
 
 /// Content, and counts if the entries have different lengths.
 fn values(file: &File<LocalFile>, tree: &Tree, branch: &Branch) -> Result<Vec<Vec<u8>>> {
+    if branch.form.is_some() {
+        let parts = file.columns(tree, branch)?.parts();
+        return Ok(parts
+            .into_iter()
+            .flat_map(|p| [p.bytes, p.lengths.iter().flat_map(|n| n.to_le_bytes()).collect()])
+            .collect());
+    }
     let members = match &branch.interpretation {
         Interpretation::Group | Interpretation::Unsupported(_) => return Ok(Vec::new()),
         Interpretation::Record { fields, .. } => fields.len(),

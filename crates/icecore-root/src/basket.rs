@@ -234,7 +234,7 @@ impl Basket {
     }
 
     /// The bytes of each entry.
-    fn spans(&self) -> Result<impl Iterator<Item = &[u8]>> {
+    pub(crate) fn spans(&self) -> Result<impl Iterator<Item = &[u8]>> {
         let offsets = match (&self.offsets, self.entries) {
             (Some(offsets), _) => offsets.clone(),
             (None, 0) => Vec::new(),

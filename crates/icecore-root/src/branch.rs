@@ -7,6 +7,7 @@ use icecore_grid::{Error, Result};
 use crate::cursor::{Cursor, Within, corrupt, unsupported};
 use crate::embedded::{self, Embedded};
 use crate::interpretation::Interpretation;
+use crate::layout::Form;
 use crate::leaf::{self, Leaf};
 use crate::object::{Buffer, Object, Pointer, finish, header, skip, t_named, t_obj_array, whole};
 
@@ -43,6 +44,8 @@ pub struct Branch {
     pub leaves: Vec<Leaf>,
     /// Type and encoding of the values.
     pub interpretation: Interpretation,
+    /// Serialized form of an entry, if entries are decoded one by one; of an unsupported type, what the file says of it.
+    pub form: Option<Form>,
     /// Baskets with their own keys in the file.
     pub baskets: Vec<BasketRange>,
     /// Baskets inside the tree's object, after all others.
@@ -169,6 +172,7 @@ fn read_base<'a>(
             first_entry: head.first_entry,
             leaves: Vec::new(),
             interpretation: Interpretation::Group,
+            form: None,
             baskets: Vec::new(),
             embedded: Vec::new(),
             file_name: String::new(),

@@ -1,33 +1,36 @@
-//! C++ type names of numbers, vectors of numbers, and strings.
+//! C++ type names: numbers, templates and their arguments.
 
 use crate::dtype::DType;
 use crate::streamer::squeeze;
 
-/// A type whose values can be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CppType {
-    Vector(DType),
-    String,
-    TString,
+/// A type name without spaces, `std::` and `const`.
+pub(crate) fn squeeze_type(name: &str) -> String {
+    let name = name.replace("const ", "");
+    squeeze(&name).replace("std::", "")
 }
 
-pub(crate) fn parse(name: &str) -> Option<CppType> {
-    let plain = squeeze(name).replace("std::", "");
-    let plain = plain.strip_prefix("const").unwrap_or(&plain);
-    match plain {
-        "string" => return Some(CppType::String),
-        "TString" => return Some(CppType::TString),
-        _ => {}
+/// The name of a template and its arguments; `None` for other names.
+pub(crate) fn template(name: &str) -> Option<(&str, Vec<&str>)> {
+    let (template, rest) = name.split_once('<')?;
+    let rest = rest.strip_suffix('>')?;
+    let (mut arguments, mut depth, mut start) = (Vec::new(), 0usize, 0);
+    for (at, letter) in rest.char_indices() {
+        match letter {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth = depth.checked_sub(1)?,
+            ',' if depth == 0 => {
+                arguments.push(rest.get(start..at)?);
+                start = at + 1;
+            }
+            _ => {}
+        }
     }
-    let vectors = ["vector<", "ROOT::VecOps::RVec<", "ROOT::RVec<"];
-    let inner = vectors.iter().find_map(|v| plain.strip_prefix(v)?.strip_suffix('>'))?;
-    // An allocator may follow the element type.
-    let inner = inner.split_once(",allocator<").map_or(inner, |(element, _)| element);
-    number(inner).map(CppType::Vector)
+    arguments.push(rest.get(start..)?);
+    (depth == 0).then_some((template, arguments))
 }
 
 /// The number type of a name without spaces.
-fn number(name: &str) -> Option<DType> {
+pub(crate) fn number(name: &str) -> Option<DType> {
     Some(match name {
         "bool" | "Bool_t" => DType::Bool,
         "char" | "Char_t" | "signedchar" | "int8_t" => DType::Int8,
@@ -42,4 +45,19 @@ fn number(name: &str) -> Option<DType> {
         "double" | "Double_t" => DType::Float64,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_have_arguments_at_every_depth() {
+        let name = squeeze_type("std::map<const int, std::vector<std::pair<int, float> > >");
+        assert_eq!(template(&name), Some(("map", vec!["int", "vector<pair<int,float>>"])));
+        assert_eq!(template("vector<float,allocator<float>>"), Some(("vector", vec!["float", "allocator<float>"])));
+        assert_eq!(template("int"), None);
+        assert_eq!(template("vector<int>>"), None);
+        assert_eq!(template("vector<int"), None);
+    }
 }

@@ -69,11 +69,16 @@ impl<'a> Cursor<'a> {
 
     /// A string with a length of 1 byte, or of 4 bytes after a byte 255.
     pub fn string(&mut self) -> Result<String> {
+        Ok(String::from_utf8_lossy(self.text()?).into_owned())
+    }
+
+    /// The bytes of such a string.
+    pub fn text(&mut self) -> Result<&'a [u8]> {
         let len = match self.u8()? {
             255 => self.u32()? as usize,
             short => usize::from(short),
         };
-        Ok(String::from_utf8_lossy(self.take(len)?).into_owned())
+        self.take(len)
     }
 
     /// A NUL-terminated string.

@@ -16,6 +16,8 @@ pub enum Interpretation {
     Jagged { dtype: DType, inner_shape: Vec<u64>, skip: usize, counter: Option<String> },
     /// One string per entry, after `skip` bytes and a length of 1 or 5 bytes.
     String { skip: usize },
+    /// Values that are decoded entry by entry, in the form of [`Branch::form`](crate::Branch::form).
+    Nested,
     /// Intermediate state: the counter is known, the rest is not. Does not occur in a tree.
     #[doc(hidden)]
     CountedBy(String),

@@ -84,6 +84,7 @@ impl Leaf {
             let inside = rest.get(open + 1..open + close).unwrap_or_default();
             match inside.parse::<u64>() {
                 Ok(n) if n > 0 => fixed.push(n),
+                _ if inside.contains(',') => {} // the range of a reduced number
                 _ => named = true,
             }
             rest = rest.get(open + close + 1..).unwrap_or_default();

@@ -89,10 +89,16 @@ pub(crate) fn t_object(cursor: &mut Cursor) -> Result<()> {
         cursor.take(4)?;
     }
     cursor.take(4)?;
-    if cursor.u32()? & IS_REFERENCED != 0 {
+    bits(cursor).map(|_| ())
+}
+
+/// `TObject::fBits`. The number of a process follows if a `TRef` refers to the object.
+pub(crate) fn bits(cursor: &mut Cursor) -> Result<u32> {
+    let bits = cursor.u32()?;
+    if bits & IS_REFERENCED != 0 {
         cursor.take(2)?;
     }
-    Ok(())
+    Ok(bits)
 }
 
 /// `TNamed`: name and title.

@@ -26,6 +26,10 @@ pub struct StreamerElement {
     /// ROOT's type code (`TStreamerInfo::EReadWrite`).
     pub code: i32,
     pub array_len: i32,
+    /// Dimensions of an array of fixed shape.
+    pub shape: Vec<u64>,
+    /// The member that counts the elements of `T* x; //[n]`; empty for other members.
+    pub counter: String,
 }
 
 /// All classes of a file, the newest version of each last.
@@ -66,6 +70,14 @@ impl Streamers {
     /// The newest version of a class.
     pub fn newest(&self, class: &str) -> Option<&Streamer> {
         self.classes.get(&squeeze(class)).and_then(|versions| versions.last())
+    }
+
+    /// The class, if the file has only one version of it.
+    pub fn only(&self, class: &str) -> Option<&Streamer> {
+        match self.classes.get(&squeeze(class))?.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        }
     }
 
     /// The member `name` of a class or of one of its bases.
@@ -111,7 +123,7 @@ fn streamer<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<Streamer> {
     Ok(Streamer { class, version, checksum, elements })
 }
 
-/// The base part `TStreamerElement`, with which every kind of element begins.
+/// The base part `TStreamerElement`, with which every kind of element begins, and the name of a counter.
 fn element<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<StreamerElement> {
     let mut cursor = Cursor::at(buffer.bytes, object.start);
     if object.class != "TStreamerElement" {
@@ -125,11 +137,14 @@ fn element<'a>(object: Object<'a>, buffer: Buffer<'a>) -> Result<StreamerElement
     let code = cursor.i32()?;
     cursor.take(4)?; // size
     let array_len = cursor.i32()?;
-    cursor.take(4)?; // dimensions
+    let dimensions = usize::try_from(cursor.i32()?).unwrap_or_default();
     let bounds = if head.version == 1 { cursor.i32()? } else { 5 };
     let bounds = usize::try_from(bounds).map_err(|_| corrupt(format!("member {name:?}: {bounds} dimensions")))?;
-    cursor.i32s(bounds)?;
+    let shape =
+        cursor.i32s(bounds)?.into_iter().take(dimensions).map(|n| u64::try_from(n).unwrap_or_default()).collect();
     let type_name = cursor.string()?;
     finish(&mut cursor, head)?;
-    Ok(StreamerElement { name, title, type_name, code, array_len })
+    let counted = matches!(object.class, "TStreamerBasicPointer" | "TStreamerLoop");
+    let counter = if counted { cursor.take(4).and_then(|_| cursor.string())? } else { String::new() };
+    Ok(StreamerElement { name, title, type_name, code, array_len, shape, counter })
 }

@@ -1,11 +1,12 @@
 //! All values of a branch, from all its baskets.
 
-use icecore_grid::Result;
+use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::basket::{Basket, Counts};
 use crate::branch::Branch;
 use crate::compression::Expander;
-use crate::cursor::{Within, corrupt};
+use crate::cursor::{Cursor, Within, corrupt, unsupported};
+use crate::decode::Column;
 use crate::dtype::DType;
 use crate::file::File;
 use crate::interpretation::Interpretation;
@@ -47,10 +48,13 @@ impl<S: ByteSource> File<S> {
         Ok(out)
     }
 
-    /// Number of elements in each basket of a jagged branch, from the baskets' keys alone.
+    /// Number of elements in each basket of a jagged branch, of numbers in those of a flat one, from the baskets' keys
+    /// alone.
     pub fn elements_of_baskets(&self, branch: &Branch) -> Result<Vec<u64>> {
-        let Interpretation::Jagged { dtype, inner_shape, skip, .. } = &branch.interpretation else {
-            return Ok(Vec::new());
+        let (dtype, inner_shape, skip): (_, &[u64], _) = match &branch.interpretation {
+            Interpretation::Jagged { dtype, inner_shape, skip, .. } => (dtype, inner_shape, *skip),
+            Interpretation::Flat { dtype, .. } => (dtype, &[], 0),
+            _ => return Ok(Vec::new()),
         };
         let element = inner_shape.iter().try_fold(dtype.size() as u64, |n, d| n.checked_mul(*d));
         let element =
@@ -70,7 +74,7 @@ impl<S: ByteSource> File<S> {
                 return Err(corrupt(format!("it holds {} entries, the branch says {listed}", bounds.entries)))
                     .within(name);
             }
-            let values = bounds.bytes.checked_sub(bounds.entries.saturating_mul(*skip as u64));
+            let values = bounds.bytes.checked_sub(bounds.entries.saturating_mul(skip as u64));
             let values = values.filter(|n| n % element == 0);
             values
                 .map(|n| n / element)
@@ -85,9 +89,41 @@ impl<S: ByteSource> File<S> {
         branch.baskets.iter().enumerate().map(one).collect()
     }
 
+    /// Decodes a branch entry by entry, in the form [`Branch::form`].
+    ///
+    /// `Unsupported` if the bytes are not of this form.
+    pub fn columns(&self, tree: &Tree, branch: &Branch) -> Result<Column> {
+        let form = branch.form.as_ref().ok_or_else(|| unsupported(format!("branch {:?}", branch.path)))?;
+        if let Some(damage) = &branch.damage {
+            return Err(damage.clone());
+        }
+        let known = |path: &Option<String>| path.as_ref().map(|path| self.counter_values(tree, path)).transpose();
+        let (counts, lengths) = (known(&form.counter)?, known(&form.lengths)?.unwrap_or_default());
+        let (mut column, mut lengths, mut entry) = (form.column(), lengths.iter(), 0);
+        let mut expander = Expander::default();
+        for number in 0..branch.baskets.len() + branch.embedded.len() {
+            let basket = self.basket(branch, number, &mut expander)?;
+            let mut one = |cursor: &mut Cursor, whole: bool| {
+                let count = counts.as_ref().and_then(|counts| counts.get(entry)).copied();
+                let done = form.entry(cursor, whole, count, &mut lengths, &mut column);
+                entry += 1;
+                done.map_err(undecodable).within(|| format!("branch {:?}, entry {}", branch.path, entry - 1))
+            };
+            if basket.has_offsets() {
+                basket.spans()?.try_for_each(|span| one(&mut Cursor::new(span), true))?;
+                continue;
+            }
+            let mut cursor = Cursor::new(basket.content());
+            (0..basket.entries).try_for_each(|n| one(&mut cursor, n + 1 == basket.entries))?;
+        }
+        Ok(column)
+    }
+
     fn counter_values(&self, tree: &Tree, path: &str) -> Result<Counts> {
         let Some(branch) = tree.branches.iter().find(|b| b.path == path) else { return Ok(Vec::new()) };
-        let Interpretation::Flat { dtype, .. } = &branch.interpretation else { return Ok(Vec::new()) };
+        let (Interpretation::Flat { dtype, .. } | Interpretation::Jagged { dtype, .. }) = &branch.interpretation else {
+            return Ok(Vec::new());
+        };
         let raw = self.values(tree, branch, 0)?.content;
         Ok(raw.chunks_exact(dtype.size()).map(integer).collect())
     }
@@ -99,6 +135,14 @@ fn integer(bytes: &[u8]) -> u32 {
     let little = cfg!(target_endian = "little");
     let wide = if little { bytes.iter().rev().fold(0, add) } else { bytes.iter().fold(0, add) };
     u32::try_from(wide).unwrap_or(u32::MAX)
+}
+
+/// Bytes that end within a value are not of the supposed form; the basket itself is intact.
+fn undecodable(mut error: Error) -> Error {
+    if error.kind == ErrorKind::Corrupt {
+        error.kind = ErrorKind::Unsupported;
+    }
+    error
 }
 
 fn append(

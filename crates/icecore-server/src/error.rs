@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::ext::ReasonPhrase;
-use icecore::grid::{Error, ErrorKind};
+use icecore::grid::{Error, ErrorKind, redact};
 use serde_json::json;
 
 use crate::private;
@@ -60,7 +60,7 @@ impl Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.error.kind, self.error.message)
+        write!(f, "{}: {}", self.error.kind, redact(&self.error.message))
     }
 }
 
@@ -99,11 +99,12 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let Self { status, error } = self;
         let error = public(error);
+        let (message, hint) = (redact(&error.message), redact(&error.hint));
         let body = json!({
             "status": status.as_u16(),
             "kind": error.kind.code(),
-            "message": error.message,
-            "hint": error.hint,
+            "message": message,
+            "hint": hint,
         });
         let mut answer = (status, body.to_string()).into_response();
         let headers = answer.headers_mut();
@@ -111,7 +112,7 @@ impl IntoResponse for Failure {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if let Some(reason) = reason(&error.message) {
+        if let Some(reason) = reason(&message) {
             answer.extensions_mut().insert(reason);
         }
         answer

@@ -37,9 +37,11 @@ impl Fixed {
         self.inside.len() == columns && !self.inside.contains(&true)
     }
 
-    /// Whether a row, possibly without its line end, has all cells and the template's bytes between them.
+    /// Whether a row, possibly without its line end, has all cells and the template's bytes between them. Several lines
+    /// aren't one row, even if they are as long together.
     pub fn fits(&self, template: &[u8], row: &[u8]) -> bool {
         self.end <= row.len()
+            && (template.last() != Some(&b'\n') || !row.iter().take(template.len() - 1).any(|b| *b == b'\n'))
             && self.gaps.iter().all(|(start, end)| {
                 let (start, end) = ((*start).min(row.len()), (*end).min(row.len()));
                 row.get(start..end) == template.get(start..end)

@@ -25,6 +25,10 @@ pub enum Layout {
         /// Spaces at the end of a row are not printed, except those recorded in an escape of the cell after all others.
         #[serde(default, skip_serializing_if = "is_false")]
         trimmed: bool,
+        /// Of trimmed rows whose cells are counted in characters: the stretches of the template, each with its number of
+        /// characters and of bytes.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        characters: Vec<(u32, u32)>,
     },
     /// Cells with one separator between them (a blank: a run of blanks), a line feed after the last. With `quotes`,
     /// separators between double quotes are part of the cell; with `multiline`, line feeds too.
@@ -66,7 +70,14 @@ impl Format {
             Layout::Delimited { separator, .. } => {
                 Err(Error::new(ErrorKind::Corrupt, format!("{separator:?} can't separate cells")))
             }
-            Layout::Fixed { template, cells, trimmed } => {
+            Layout::Fixed { template, cells, trimmed, characters } => {
+                let body = template.iter().rposition(|b| !matches!(b, b'\n' | b'\r')).map_or(0, |n| n + 1);
+                let room = characters.iter().map(|(_, bytes)| *bytes as usize).sum::<usize>();
+                let sound = *trimmed && room == body && characters.iter().all(|(count, bytes)| count <= bytes);
+                if !characters.is_empty() && !sound {
+                    let message = format!("stretches of {room} bytes for rows of {body}");
+                    return Err(Error::new(ErrorKind::Corrupt, message));
+                }
                 if *trimmed && (template.last() != Some(&b'\n') || cells.len() >= usize::from(u16::MAX)) {
                     let message = "rows without spaces at their ends need line ends, and fewer cells".to_owned();
                     return Err(Error::new(ErrorKind::Corrupt, message));

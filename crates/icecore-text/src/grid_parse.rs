@@ -41,7 +41,7 @@ impl Grid<'_> {
         let rows = (text.len().saturating_sub(at) / length).min(STRIP);
         let block = &text[at..at + rows * length];
         changes.find(block, length);
-        let mut good = self.framed_rows(block, changes);
+        let mut good = self.single_lines(block, self.framed_rows(block, changes));
         let before = columns.first().map_or(0, Values::len);
         for (slot, values) in self.slots.iter().zip(columns.iter_mut()) {
             if good == 0 {
@@ -70,6 +70,21 @@ impl Grid<'_> {
         }
         columns.iter_mut().for_each(|values| values.truncate(before + good));
         good
+    }
+
+    /// Number of leading rows, of the first `rows`, that are lines of their own: several short lines may be as long as a
+    /// row.
+    fn single_lines(&self, block: &[u8], rows: usize) -> usize {
+        let length = self.line.len();
+        let of_lines = self.line.last() == Some(&b'\n');
+        // Sums of bytes: many are added at once.
+        let count = |part: &[u8]| usize::from(part.iter().map(|b| u8::from(*b == b'\n')).sum::<u8>());
+        let ends = block[..rows * length].chunks(192).map(count).sum::<usize>();
+        if !of_lines || ends == rows {
+            return rows;
+        }
+        let single = |row: &&[u8]| row.iter().filter(|b| **b == b'\n').count() == 1;
+        block.chunks_exact(length).take(rows).take_while(single).count()
     }
 
     /// Number of leading rows that have all constant bytes.

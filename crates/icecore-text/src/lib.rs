@@ -7,6 +7,7 @@
 
 mod bytes;
 mod cells;
+mod characters;
 mod column;
 mod digits;
 mod elements;

@@ -129,6 +129,9 @@ impl<'a> Scan<'a> {
         }
         let behind = cells.last().map(|cell| cell.1 + 1);
         let found = if same == columns { behind } else { self.cells(behind.unwrap_or(at), false, cells) };
+        if self.text.get(at) == Some(&0x1a) && found.unwrap_or(self.text.len()) <= at + 3 && columns == 1 {
+            return stray(self.text, at, last); // the end-of-file sign of DOS
+        }
         if self.open
             && self.multiline
             && let Some(piece) = self.spanning(columns, at, last, cells)

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::characters::{narrow, widen};
 use crate::escapes::Escapes;
 use crate::format::{Format, Layout};
 use crate::parse_output::Parsed;
@@ -23,8 +24,9 @@ const LONGEST: usize = 1 << 20;
 
 /// The format of the padded rows; `None` if rows are complete anyway.
 pub(crate) fn plain(format: &Format) -> Option<Format> {
-    let Layout::Fixed { template, cells, trimmed: true } = &format.layout else { return None };
-    let layout = Layout::Fixed { template: template.clone(), cells: cells.clone(), trimmed: false };
+    let Layout::Fixed { template, cells, trimmed: true, characters } = &format.layout else { return None };
+    let (template, cells, characters) = (template.clone(), cells.clone(), characters.clone());
+    let layout = Layout::Fixed { template, cells, trimmed: false, characters };
     Some(Format { layout, columns: format.columns.clone() })
 }
 
@@ -37,6 +39,11 @@ fn without_spaces(body: &[u8]) -> &[u8] {
     body.get(..body.iter().rposition(|b| *b != b' ').map_or(0, |n| n + 1)).unwrap_or_default()
 }
 
+/// Whether a line holds nothing but spaces, or an end-of-file sign or zeros that fill up a file.
+fn is_bare(body: &[u8]) -> bool {
+    body.iter().all(|b| matches!(b, b' ' | 0x1a | 0))
+}
+
 /// Lines padded with spaces to the template's length, and their original lengths.
 struct Padded {
     text: Vec<u8>,
@@ -45,7 +52,7 @@ struct Padded {
 }
 
 impl Padded {
-    fn of(template: &[u8], text: &[u8], last: bool) -> Padded {
+    fn of(template: &[u8], characters: &[(u32, u32)], text: &[u8], last: bool) -> Padded {
         let body = width(template);
         let end = template.get(body..).unwrap_or_default();
         let mut padded = Padded { text: Vec::with_capacity(text.len() * 2), lines: Vec::new() };
@@ -56,8 +63,15 @@ impl Padded {
                 break;
             }
             let (inner, tail) = parts(line, end, !whole && last);
-            padded.text.extend_from_slice(inner);
-            if inner.len() < body && !tail.is_none_or(|_| without_spaces(inner).is_empty() || inner.starts_with(b"#")) {
+            if !characters.is_empty() && tail.is_some() {
+                padded.widened(characters, inner);
+            } else {
+                padded.text.extend_from_slice(inner);
+            }
+            if characters.is_empty()
+                && inner.len() < body
+                && !tail.is_none_or(|_| is_bare(inner) || inner.starts_with(b"#"))
+            {
                 padded.text.resize(padded.text.len() + body - inner.len(), b' ');
             }
             padded.text.extend_from_slice(line.get(inner.len()..).unwrap_or_default());
@@ -65,6 +79,24 @@ impl Padded {
             at += line.len();
         }
         padded
+    }
+
+    /// Appends a line whose cells are counted in characters; a single byte for one that is not a row.
+    fn widened(&mut self, characters: &[(u32, u32)], inner: &[u8]) {
+        let (start, mut again) = (self.text.len(), Vec::with_capacity(inner.len()));
+        let is_row = !is_bare(inner) && widen(characters, inner, &mut self.text);
+        // The spaces that fill the last stretches may be missing in the text.
+        let same = is_row && {
+            narrow(characters, self.text.get(start..).unwrap_or_default(), &mut again);
+            without_spaces(&again) == without_spaces(inner)
+        };
+        let full = again.len() == inner.len();
+        if !same || (inner.starts_with(b"#") && !full) {
+            self.text.truncate(start);
+            // A byte in place of a line keeps its place, unless rows are that short.
+            let body = characters.iter().map(|(_, bytes)| *bytes as usize).sum::<usize>();
+            self.text.resize(start + if body == 1 { 2 } else { 1 }, b'#');
+        }
     }
 
     /// Number of bytes of the text for this many padded bytes.
@@ -87,10 +119,10 @@ fn parts<'a>(line: &'a [u8], end: &[u8], cut: bool) -> (&'a [u8], Option<&'a [u8
     (inner, Some(tail))
 }
 
-/// Pads the lines of `text` with spaces to `template`'s length.
+/// Pads the lines of `text` with spaces to `template`'s length; `characters`: as those of the layout.
 #[must_use]
-pub fn pad_rows(template: &[u8], text: &[u8]) -> Vec<u8> {
-    Padded::of(template, text, true).text
+pub fn pad_rows(template: &[u8], characters: &[(u32, u32)], text: &[u8]) -> Vec<u8> {
+    Padded::of(template, characters, text, true).text
 }
 
 /// Parses rows that may lack trailing spaces. `format`: that of the padded rows.
@@ -101,17 +133,20 @@ pub(crate) fn parse(
     checked: bool,
     parse_full: Parse,
 ) -> Result<(Parsed, Vec<Vec<Values>>)> {
-    let Layout::Fixed { template, cells, .. } = &format.layout else { return parse_full(format, text, last, checked) };
-    let padded = Padded::of(template, text, last);
+    let Layout::Fixed { template, cells, characters, .. } = &format.layout else {
+        return parse_full(format, text, last, checked);
+    };
+    let padded = Padded::of(template, characters, text, last);
     let (mut parsed, behind) = parse_full(format, &padded.text, last, checked)?;
     parsed.used = padded.used(parsed.used);
     let body = width(template);
     let mut strays = parsed.escapes.lines.iter_mut().peekable();
-    let (mut known, mut ends, mut row) = (HashMap::new(), Vec::new(), 0u32);
+    let (mut known, mut ends, mut row, mut seen) = (HashMap::new(), Vec::new(), 0u32, 0);
     for (line, _) in &padded.lines {
         let original = text.get(line.clone()).unwrap_or_default();
         if let Some((_, stray)) = strays.next_if(|(before, _)| *before == row) {
             *stray = original.to_vec();
+            seen = line.end;
             continue;
         }
         if row == parsed.escapes.rows {
@@ -127,6 +162,12 @@ pub(crate) fn parse(
             ends.push((row, cells.len() as u16, id));
         }
         row += 1;
+        seen = line.end;
+    }
+    if checked && (strays.next().is_some() || row != parsed.escapes.rows || seen != parsed.used) {
+        let message = format!("{seen} of {} bytes are in rows and lines", parsed.used);
+        let hint = "please report it; --no-restore packs its values alone";
+        return Err(Error::new(ErrorKind::Internal, message).hint(hint));
     }
     parsed.escapes.cells.extend(ends);
     parsed.escapes.cells.sort_unstable();
@@ -140,13 +181,15 @@ pub(crate) fn print(
     escapes: &Escapes,
     print_full: Print,
 ) -> Result<Vec<Vec<u8>>> {
-    let Layout::Fixed { template, cells, .. } = &format.layout else { return print_full(format, columns, escapes) };
+    let Layout::Fixed { template, cells, characters, .. } = &format.layout else {
+        return print_full(format, columns, escapes);
+    };
     let (ends, inner): (Vec<_>, Vec<_>) = escapes.cells.iter().partition(|cell| usize::from(cell.1) == cells.len());
     let full = Escapes { cells: inner, lines: Vec::new(), ..escapes.clone() };
     let parts = print_full(format, columns, &full)?;
     let (body, mut row) = (width(template), 0u32);
     let (mut ends, mut lines) = (ends.iter().peekable(), escapes.lines.iter().peekable());
-    let mut printed = Vec::with_capacity(parts.len() + 1);
+    let (mut printed, mut narrowed) = (Vec::with_capacity(parts.len() + 1), Vec::new());
     for part in parts {
         let mut out = Vec::with_capacity(part.len());
         for full in part.chunks(template.len()) {
@@ -154,7 +197,15 @@ pub(crate) fn print(
                 out.extend_from_slice(line);
             }
             let (inner, tail) = full.split_at_checked(body).ok_or_else(cut_short)?;
-            out.extend_from_slice(without_spaces(inner));
+            if characters.is_empty() {
+                out.extend_from_slice(without_spaces(inner));
+            } else {
+                narrowed.clear();
+                if !narrow(characters, inner, &mut narrowed) {
+                    return Err(too_wide(row));
+                }
+                out.extend_from_slice(without_spaces(&narrowed));
+            }
             if let Some((_, _, text)) = ends.next_if(|(at, _, _)| *at == row) {
                 out.extend_from_slice(escapes.texts.get(*text as usize).ok_or_else(cut_short)?);
             }
@@ -165,6 +216,12 @@ pub(crate) fn print(
     }
     printed.push(lines.flat_map(|(_, line)| line.iter().copied()).collect());
     Ok(printed)
+}
+
+fn too_wide(row: u32) -> Error {
+    let message = format!("row {row} holds a text with more characters than its print format has room for");
+    let hint = "the column was written over since the table was packed: restore an earlier version";
+    Error::new(ErrorKind::Mismatch, message).hint(hint)
 }
 
 fn cut_short() -> Error {

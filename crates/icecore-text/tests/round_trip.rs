@@ -131,7 +131,12 @@ fn runs_of_blanks() {
 
 #[test]
 fn fixed_rows() {
-    let layout = Layout::Fixed { template: b"     ,      \r\n".to_vec(), cells: vec![(0, 5), (6, 6)], trimmed: false };
+    let layout = Layout::Fixed {
+        template: b"     ,      \r\n".to_vec(),
+        cells: vec![(0, 5), (6, 6)],
+        trimmed: false,
+        characters: Vec::new(),
+    };
     let sample: [&[u8]; 2] = [b"    1", b"12345"];
     let reals: [&[u8]; 2] = [b" 12.50", b"- 1.25"];
     let columns = vec![
@@ -160,7 +165,7 @@ fn bytes_of_no_column_are_kept_with_their_row() {
         infer_style(name, &sample, Hint::Number, true, None, b',')
     };
     let columns = vec![column("n", cells[0]), column("x", cells[1])];
-    let format = Format { layout: Layout::Fixed { template, cells, trimmed: false }, columns };
+    let format = Format { layout: Layout::Fixed { template, cells, trimmed: false, characters: Vec::new() }, columns };
     let (count, escaped) = check(&format, text.as_bytes());
     assert_eq!(count, 100);
     assert!(escaped > 100, "{escaped}");
@@ -174,7 +179,8 @@ fn bytes_of_no_column_are_kept_with_their_row() {
 #[test]
 fn a_cell_that_takes_the_line_end_is_not_cut() {
     let column = infer_style("c", &[&b"a\r"[..]], Hint::Words, true, None, b',');
-    let layout = Layout::Fixed { template: b" \r\n".to_vec(), cells: vec![(0, 2)], trimmed: false };
+    let layout =
+        Layout::Fixed { template: b" \r\n".to_vec(), cells: vec![(0, 2)], trimmed: false, characters: Vec::new() };
     let format = Format { layout, columns: vec![column] };
     for text in [&b"a\r\nb\r\nc"[..], b"a\r\nb\r\nc\r", b"a\r\n", b"\r", b""] {
         check(&format, text);
@@ -195,14 +201,19 @@ fn columns_inside_of_others_are_read_too() {
     let mut template = row(0).into_bytes();
     template[..10].fill(b' ');
     template[11..17].fill(b' ');
-    let format = Format { layout: Layout::Fixed { template, cells, trimmed: false }, columns };
+    let format = Format { layout: Layout::Fixed { template, cells, trimmed: false, characters: Vec::new() }, columns };
     assert_eq!(check(&format, text.as_bytes()), (60, 0));
     let parsed = parse(&format, text.as_bytes(), true).unwrap().columns;
     assert_eq!(parsed[1], Values::Int(vec![2020; 60]));
     assert_eq!(parsed[4], Values::Int((0..60).map(|i| i * 37).collect()));
     check(&format, text.replace("2020-01-05", "????-01-05").as_bytes());
     let overlapping = Format {
-        layout: Layout::Fixed { template: b"      \n".to_vec(), cells: vec![(0, 3), (2, 2)], trimmed: false },
+        layout: Layout::Fixed {
+            template: b"      \n".to_vec(),
+            cells: vec![(0, 3), (2, 2)],
+            trimmed: false,
+            characters: Vec::new(),
+        },
         columns: vec![format.columns[1].clone()],
     };
     assert!(Format::parse(&overlapping.to_json()).is_err(), "what belongs to no column lies in one");
@@ -399,7 +410,7 @@ fn fixed_like(lines: &[Vec<u8>]) -> Format {
         let sample: Vec<&[u8]> = lines.iter().map(|line| &line[start..end]).collect();
         columns.push(infer_style(&format!("c{i}"), &sample, Hint::Any, true, None, b','));
     }
-    Format { layout: Layout::Fixed { template, cells, trimmed: false }, columns }
+    Format { layout: Layout::Fixed { template, cells, trimmed: false, characters: Vec::new() }, columns }
 }
 
 #[test]
@@ -550,4 +561,29 @@ fn quotes_around_some_dates_leave_them_their_values() {
     assert_eq!(ints(&parsed.columns[0]), [11323, 11323]);
     assert_eq!(ints(&parsed.columns[1]), [0xFFA0, i64::MIN]);
     check(&format, &[bare.as_slice(), quoted].concat());
+}
+
+#[test]
+fn cells_counted_in_characters_come_back() {
+    let widened = |name: &str| format!("{name}{}", " ".repeat(14 - name.len())).into_bytes();
+    let names: Vec<Vec<u8>> = ["Þórshöfn", "Höfn", "x"].map(widened).to_vec();
+    let samples: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+    let columns = vec![
+        infer_style("name", &samples, Hint::Words, true, None, b','),
+        infer_style("x", &[b"   1.50", b"  12.25"], Hint::Number, true, None, b','),
+    ];
+    let template = format!("{}\n", " ".repeat(21)).into_bytes();
+    let characters = vec![(10, 14), (7, 7)];
+    let layout = Layout::Fixed { template, cells: vec![(0, 14), (14, 7)], trimmed: true, characters };
+    let format = Format { layout, columns };
+    let rows = ["Þórshöfn     1.50", "Höfn        12.25", "x            3.75", "Ísafjörður   4.25", "Höfn      "];
+    let lines = ["", "# comment", "Þórshöfnin og    1.50", "                 9.99", "\u{1a}"];
+    for end in ["", "\n"] {
+        let text = format!("{}\n{}{end}", rows.join("\n"), lines.join("\n"));
+        let parsed = parse_checked(&format, text.as_bytes(), true).unwrap();
+        assert_eq!((parsed.escapes.rows, parsed.used), (5, text.len()), "{:?}", parsed.escapes.lines);
+        let views: Vec<View<'_>> = parsed.columns.iter().map(Values::view).collect();
+        assert_eq!(views[0].text(3), "Ísafjörður".as_bytes());
+        assert_eq!(print(&format, &views, &parsed.escapes).unwrap().concat(), text.as_bytes());
+    }
 }

@@ -4,13 +4,14 @@ use icecore_chunk::DType;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::ast::{Kind, Node, Op};
-use crate::clause::{Condition, FUNCTIONS, Filter, Number};
+use crate::clause::{Condition, Expression, Extreme, FUNCTIONS, Filter, Number};
 use crate::message::{Place, error};
 use crate::numbers::{Constant, Domain, INT, domain, fit_float, fit_int, float_steps};
 use crate::ranges::{Ranges, tidy};
 use crate::suggestion::nearest;
 use crate::text::TextTest;
 use crate::time;
+use crate::time_parts::{Clock, PARTS, Part};
 use crate::truth::{FALSE, TRUE};
 
 /// A column of the table.
@@ -31,12 +32,24 @@ pub(crate) fn bind(clause: &str, node: &Node, columns: &[ColumnType]) -> Result<
     Ok(Filter { root, columns })
 }
 
+pub(crate) fn expression(text: &str, node: &Node, columns: &[ColumnType]) -> Result<Expression> {
+    let mut binder = Binder { clause: text, columns, used: Vec::new() };
+    let root = binder.number(node)?;
+    binder.check_durations(&root, &root, node.place)?;
+    let mut columns = binder.used;
+    columns.sort_unstable();
+    columns.dedup();
+    Ok(Expression { root, columns })
+}
+
 struct Binder<'a> {
     clause: &'a str,
     columns: &'a [ColumnType],
     used: Vec<usize>,
 }
 
+/// The functions of several numbers, by name.
+const EXTREMES: [(&str, Extreme); 2] = [("min", Extreme::Min), ("max", Extreme::Max)];
 /// The turns of a full circle within which `wrap` finds a longitude.
 const TURNS: std::ops::RangeInclusive<i32> = -3..=3;
 
@@ -332,6 +345,52 @@ impl<'a> Binder<'a> {
         Ok(Condition::Ranges(number, arc_ranges(domain, arcs)))
     }
 
+    fn call(&mut self, name: &str, arguments: &[Node], place: Place) -> Result<Number> {
+        if let Some((_, extreme)) = EXTREMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
+            if arguments.len() < 2 {
+                let message = format!("{name} needs two or more numbers (got {})", arguments.len());
+                return Err(self.error(ErrorKind::Invalid, place, &message));
+            }
+            let items = arguments.iter().map(|item| self.number(item)).collect::<Result<_>>()?;
+            return Ok(Number::Extreme(*extreme, items));
+        }
+        if let Some((_, part)) = PARTS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
+            return self.part(*part, name, arguments, place);
+        }
+        let function = FUNCTIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        match (function, arguments) {
+            (Some((_, function)), [argument]) => Ok(Number::Call(*function, Box::new(self.number(argument)?))),
+            (Some(_), _) => {
+                let message = format!("{name} needs one number (got {})", arguments.len());
+                Err(self.error(ErrorKind::Invalid, place, &message))
+            }
+            (None, _) => {
+                let names = FUNCTIONS.iter().map(|(name, _)| *name).chain(EXTREMES.iter().map(|(name, _)| *name));
+                let known: Vec<&str> = names.chain(PARTS.iter().map(|(name, _)| *name)).collect();
+                let hint = format!("functions: {}; as a condition: wrap", known.join(", "));
+                Err(self.error(ErrorKind::NotFound, place, &format!("unknown function {name}")).hint(hint))
+            }
+        }
+    }
+
+    /// `year(time)` and the like, of a column of times.
+    fn part(&mut self, part: Part, name: &str, arguments: &[Node], place: Place) -> Result<Number> {
+        let [Node { kind: Kind::Column(of), place: at }] = arguments else {
+            let message = format!("{name} needs a column of times");
+            return Err(self.error(ErrorKind::Invalid, place, &message).hint(format!("{name}(time)")));
+        };
+        let (number, column) = self.column(of, *at)?;
+        let clock = match (&column.dtype, column.epoch) {
+            (DType::DateTime64 { unit, scale }, _) => Clock::Ticks(unit.clone(), *scale),
+            (_, Some((unit, zero))) => Clock::Units(unit, zero),
+            _ => {
+                let hint = "times have a datetime64 dtype, or units such as 'days since 2000-01-01'";
+                return Err(self.mismatch(column, &format!("{name} needs times"), *at).hint(hint));
+            }
+        };
+        Ok(Number::Part(part, number, clock))
+    }
+
     fn number(&mut self, node: &Node) -> Result<Number> {
         Ok(match &node.kind {
             Kind::Int(n) => Number::Value(*n as f64),
@@ -353,22 +412,7 @@ impl<'a> Binder<'a> {
                     _ => Number::Column(number),
                 }
             }
-            Kind::Call(name, arguments) => {
-                let function = FUNCTIONS.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
-                match (function, arguments.as_slice()) {
-                    (Some((_, function)), [argument]) => Number::Call(*function, Box::new(self.number(argument)?)),
-                    (Some(_), _) => {
-                        let message = format!("{name} needs one number (got {})", arguments.len());
-                        return Err(self.error(ErrorKind::Invalid, node.place, &message));
-                    }
-                    (None, _) => {
-                        let known: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
-                        let hint = format!("functions: {}; as a condition: wrap", known.join(", "));
-                        let message = format!("unknown function {name}");
-                        return Err(self.error(ErrorKind::NotFound, node.place, &message).hint(hint));
-                    }
-                }
-            }
+            Kind::Call(name, arguments) => self.call(name, arguments, node.place)?,
             Kind::Text(text) => {
                 let message = format!("expected a number (got the string '{text}')");
                 return Err(self.error(ErrorKind::Dtype, node.place, &message));

@@ -3,11 +3,20 @@
 use crate::ast::{Arithmetic, Op};
 use crate::ranges::Ranges;
 use crate::text::TextTest;
+use crate::time_parts::{Clock, Part};
 
 /// A where-clause bound to its columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     pub(crate) root: Condition,
+    /// Indexes of the columns it reads, ascending.
+    pub columns: Vec<usize>,
+}
+
+/// A number for each row, bound to the columns that it is computed from; null is NaN.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    pub(crate) root: Number,
     /// Indexes of the columns it reads, ascending.
     pub columns: Vec<usize>,
 }
@@ -36,6 +45,16 @@ pub(crate) enum Number {
     Negative(Box<Number>),
     Arithmetic(Arithmetic, Box<Number>, Box<Number>),
     Call(Function, Box<Number>),
+    /// The least, or the greatest, of several numbers; NaN if one of them is NaN, as in NumPy.
+    Extreme(Extreme, Vec<Number>),
+    /// A part of the times of a column.
+    Part(Part, usize, Clock),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extreme {
+    Min,
+    Max,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +63,8 @@ pub(crate) enum Function {
     Sqrt,
     Floor,
     Ceil,
+    Round,
+    Log,
     Log10,
     Exp,
     Sin,
@@ -51,12 +72,15 @@ pub(crate) enum Function {
     Radians,
 }
 
-/// The functions by name.
-pub(crate) const FUNCTIONS: [(&str, Function); 9] = [
+/// The functions of one number, by name.
+pub(crate) const FUNCTIONS: [(&str, Function); 12] = [
     ("abs", Function::Abs),
     ("sqrt", Function::Sqrt),
     ("floor", Function::Floor),
     ("ceil", Function::Ceil),
+    ("round", Function::Round),
+    ("log", Function::Log),
+    ("ln", Function::Log),
     ("log10", Function::Log10),
     ("exp", Function::Exp),
     ("sin", Function::Sin),
@@ -71,6 +95,8 @@ impl Function {
             Self::Sqrt => x.sqrt(),
             Self::Floor => x.floor(),
             Self::Ceil => x.ceil(),
+            Self::Round => x.round_ties_even(), // as NumPy
+            Self::Log => x.ln(),
             Self::Log10 => x.log10(),
             Self::Exp => x.exp(),
             Self::Sin => x.sin(),
@@ -80,11 +106,22 @@ impl Function {
     }
 }
 
+impl Extreme {
+    pub fn of(self, a: f64, b: f64) -> f64 {
+        match self {
+            _ if a.is_nan() || b.is_nan() => f64::NAN,
+            Self::Min => a.min(b),
+            Self::Max => a.max(b),
+        }
+    }
+}
+
 impl Number {
     /// Adds the columns in it to `found`.
     pub fn columns(&self, found: &mut Vec<usize>) {
         match self {
-            Self::Column(number) => found.push(*number),
+            Self::Column(number) | Self::Part(_, number, _) => found.push(*number),
+            Self::Extreme(_, items) => items.iter().for_each(|item| item.columns(found)),
             Self::Value(_) => {}
             Self::Negative(inner) | Self::Call(_, inner) => inner.columns(found),
             Self::Arithmetic(_, a, b) => {

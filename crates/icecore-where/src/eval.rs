@@ -6,7 +6,7 @@ use icecore_chunk::{DType, NOT_A_TIME, Number as Element, VIEW, with_number};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::ast::Op;
-use crate::clause::{Condition, Filter, Number};
+use crate::clause::{Condition, Expression, Filter, Number};
 use crate::ranges::Ranges;
 use crate::text::{TextTest, decoded};
 use crate::truth::{FALSE, TRUE, UNKNOWN};
@@ -38,6 +38,16 @@ impl Filter {
         let truth = condition(&self.root, rows)?;
         hits.extend(truth.iter().enumerate().filter(|(_, t)| **t == TRUE).map(|(i, _)| i as u32));
         Ok(())
+    }
+}
+
+impl Expression {
+    /// The value of each row; NaN for null.
+    ///
+    /// # Errors
+    /// As [`Filter::hits`].
+    pub fn values(&self, rows: &Rows<'_>) -> Result<Vec<f64>> {
+        number(&self.root, rows)
     }
 }
 
@@ -196,6 +206,19 @@ fn number(node: &Number, rows: &Rows<'_>) -> Result<Vec<f64>> {
             a.into_iter().zip(b).map(|(a, b)| operator.of(a, b)).collect()
         }
         Number::Call(function, inner) => number(inner, rows)?.into_iter().map(|x| function.of(x)).collect(),
+        Number::Extreme(extreme, items) => {
+            let mut columns = items.iter().map(|item| number(item, rows));
+            let first = columns.next().unwrap_or_else(|| Ok(vec![f64::NAN; rows.count]))?;
+            columns.try_fold(first, |all, next| Ok(all.iter().zip(next?).map(|(a, b)| extreme.of(*a, b)).collect()))?
+        }
+        Number::Part(part, number, clock) => {
+            let values = column(rows, *number)?;
+            let nulls = is_null(&values);
+            with_number!(values.dtype, T => {
+                let part = |(v, null): (T, u8)| if null == TRUE { f64::NAN } else { clock.part(*part, v) };
+                T::values(values.bytes).zip(nulls).map(part).collect()
+            }, else Vec::new())
+        }
     })
 }
 

@@ -13,7 +13,7 @@ const KEYWORDS: [&str; 10] = ["and", "or", "not", "between", "in", "is", "null",
 const HINT: &str = "e.g. \"lon between 120 and 120.1 and tb > 90\"; `icecore query --help` lists the syntax";
 
 pub(crate) fn parse(clause: &str) -> Result<Node> {
-    let mut parser = Parser { clause, tokens: tokens(clause)?, at: 0, depth: 0, links: 0 };
+    let mut parser = Parser { clause, what: "where-clause", tokens: tokens(clause)?, at: 0, depth: 0, links: 0 };
     let node = parser.or()?;
     match parser.peek().token {
         Token::End => Ok(node),
@@ -21,8 +21,18 @@ pub(crate) fn parse(clause: &str) -> Result<Node> {
     }
 }
 
+pub(crate) fn expression(clause: &str) -> Result<Node> {
+    let mut parser = Parser { clause, what: "expression", tokens: tokens(clause)?, at: 0, depth: 0, links: 0 };
+    let node = parser.sum()?;
+    match parser.peek().token {
+        Token::End => Ok(node),
+        _ => Err(parser.unexpected("expected the end of the expression, or an operator")),
+    }
+}
+
 struct Parser<'a> {
     clause: &'a str,
+    what: &'static str,
     tokens: Vec<Lexeme>,
     at: usize,
     depth: usize,
@@ -65,8 +75,8 @@ impl Parser<'_> {
 
     fn unexpected(&self, wanted: &str) -> icecore_grid::Error {
         let what = match &self.peek().token {
-            Token::End if self.tokens.len() <= 1 => "the where-clause is empty".to_owned(),
-            Token::End => format!("unexpected end of the where-clause: {wanted}"),
+            Token::End if self.tokens.len() <= 1 => format!("the {} is empty", self.what),
+            Token::End => format!("unexpected end of the {}: {wanted}", self.what),
             Token::Word(w) | Token::Name(w) => format!("unexpected {w}: {wanted}"),
             Token::Text(t) => format!("unexpected string '{t}': {wanted}"),
             Token::Int(_) | Token::Float(_) => format!("unexpected number: {wanted}"),

@@ -105,6 +105,18 @@ pub(crate) fn ticks(nanoseconds: i128, unit: &str, scale: u64) -> Option<Fitted<
     Some(fitted(count.div_euclid(per), count.rem_euclid(per) == 0))
 }
 
+/// Nanoseconds since 1970 of a time that counts `scale` × `unit`; None for units that are not NumPy's.
+pub(crate) fn nanoseconds(ticks: i128, unit: &str, scale: u64) -> Option<i128> {
+    let count = ticks.checked_mul(i128::from(scale.max(1)))?;
+    if let "Y" | "M" = unit {
+        let month = i64::try_from(count.checked_mul(if unit == "Y" { 12 } else { 1 })?).ok()?;
+        let day = days(month.div_euclid(12).checked_add(1970)?, month.rem_euclid(12) + 1, 1);
+        return i128::from(day).checked_mul(86_400_000_000_000);
+    }
+    let (factor, divisor) = length(unit)?;
+    Some(count.checked_mul(divisor)?.div_euclid(factor))
+}
+
 /// Nanoseconds of one tick of `scale` × `unit`; None if they are not an integer.
 pub(crate) fn tick(unit: &str, scale: u64) -> Option<i128> {
     length(unit).filter(|(factor, _)| *factor == 1).map(|(_, divisor)| divisor * i128::from(scale.max(1)))

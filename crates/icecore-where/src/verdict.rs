@@ -112,6 +112,6 @@ fn hull(node: &Number, zones: Zones<'_>) -> Option<Hull> {
             let high = corners.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             finite.then_some((low, high))
         }
-        Number::Call(..) => None,
+        Number::Call(..) | Number::Extreme(..) | Number::Part(..) => None,
     }
 }

@@ -133,7 +133,7 @@ fn size(view: &ArrayView, object: &icecore_catalog::Object) -> Result<Option<u64
         Source::Remote(remote) => {
             let Some(now) = icecore_catalog::runtime().block_on(remote.probe())? else { return Ok(None) };
             if let Location::Link(url) = &object.location
-                && let Some(was) = view.snapshot().source_identity(url)
+                && let Some(was) = view.snapshot().source_identity(url)?
                 && (was.size != now.size || was.etag.is_some() && was.etag != now.etag)
             {
                 let message = format!(

@@ -34,7 +34,7 @@ class Adapting:
         """Set up the choice; ``new`` means that nothing has been written yet."""
         document = node.document
         self._kind = Kind(document["data_type"], dtype, document.get("fill_value"))
-        self._chunk = node.grid[0] or ()
+        self._chunk = _chunk(node)
         self._goal, self._portable = goal, portable
         self._grows = bool(node.shape) and node.shape[0] == 0 and not portable and dtype.kind not in "OT"
         self._decided = 0 if new else None
@@ -62,7 +62,7 @@ class Adapting:
 
     def regridded(self, node: Node) -> None:
         """Adopt the new chunk shape of the array."""
-        self._chunk = node.grid[0] or ()
+        self._chunk = _chunk(node)
         if self._watch is not None:
             self._look_from(node.codecs)
 
@@ -114,3 +114,8 @@ class Adapting:
 def wish(goal: Goal, portable: bool) -> dict[str, Any]:
     """Return the attributes that request a codec choice on the array's first write."""
     return {layout.WISH: {"goal": goal.name, "bandwidth": goal.bandwidth, "portable": portable}}
+
+
+def _chunk(node: Node) -> tuple[int, ...]:
+    """Return the usual shape of a chunk."""
+    return node.grid[0] or tuple(node.ours.get("grown", {}).get("chunk", ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +54,8 @@ StorageOption = Annotated[
     typer.Option(
         "--storage",
         metavar="KEY=VALUE",
-        help="Setting of a store: region=…, profile=…, anon=true; may be repeated.",
+        help="Setting of a store: region=…, profile=…, anon=true, s3://bucket.KEY=… for one bucket; may be "
+        "repeated.",
     ),
 ]
 DaskOption = Annotated[
@@ -79,11 +81,18 @@ def settings(pairs: list[str] | None) -> dict[str, str]:
     """Parse ``KEY=VALUE`` options to a dictionary."""
     result = {}
     for pair in pairs or []:
-        key, equals, value = pair.partition("=")
+        key, equals, value = _pair(pair)
         if not equals or not key:
-            raise errors.make("invalid", f"--storage {pair!r} is not KEY=VALUE", "--storage region=us-west-2")
+            raise errors.make("invalid", "--storage needs KEY=VALUE", "--storage region=us-west-2")
         result[key] = value
     return result
+
+
+def _pair(pair: str) -> tuple[str, str, str]:
+    """Key, sign and value; the address of a key, ``s3://bucket/year=2026.region``, may contain the sign."""
+    if match := re.match(r"(\w+://.+?\.(?:header\.)?[\w-]+)(=)(.*)", pair, re.DOTALL):
+        return match[1], match[2], match[3]
+    return pair.partition("=")
 
 
 def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:

@@ -58,6 +58,10 @@ def link(
             "--commit-every", metavar="N", help="Commit every N files; a second run skips committed files."
         ),
     ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option("--deep", help="Also verify the checksums that the files state (frame files)."),
+    ] = False,
     message: Message = None,
     dask: DaskOption = None,
     verbose: Verbose = False,
@@ -92,6 +96,7 @@ def link(
             commit_every=commit_every,
             summaries=summaries,
             windows=windows,
+            deep=deep,
             message=message,
             storage=settings(storage),
             progress=progress,

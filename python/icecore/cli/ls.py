@@ -99,16 +99,17 @@ def _is_frame_file(path: str) -> bool:
 
 def _list_channels(path: str, find: str | None, json: bool) -> None:
     from icecore.display import text
-    from icecore.sources.gwf.listing import list_channels
+    from icecore.repository.time_axis import seconds_text
+    from icecore.sources.gwf.listing import frame_span, list_channels
 
     file, channels = list_channels(path, find)
-    rows = [
-        (row.channel, f"{row.rate:g} Hz", row.dtype, row.unit, f"{row.start:.10g}..{row.stop:.10g}")
-        for row in channels
-    ]
+    span = "..".join(seconds_text(time).rstrip("0").rstrip(".") for time in frame_span(file.frames))
+    rows = [(row.channel, f"{row.rate:.10g} Hz", row.dtype, row.unit, span) for row in channels]
     plain = text.table(["channel", "rate", "dtype", "unit", "GPS"], rows, (1,)) if rows else "no channels"
     events = [f"{count} {name}" for name, count in file.events]
     plain += f"\nevents: {', '.join(events)}" if events else ""
+    others = [f"{kind} {name}" for kind, name in file.others]
+    plain += f"\nnot read: {', '.join(others)}" if others else ""
     plain += "".join(f"\n{kind}: {channel or path}: {said}" for kind, channel, _, said in file.problems)
     emit([row.as_dict() for row in channels], json, plain)
 

@@ -33,7 +33,7 @@ from icecore.display import text
 _POLL = "1s"
 #: options that are the same for files and for a directory to follow
 _HOW = (
-    *("codec", "goal", "bandwidth", "portable", "access", "measure", "memory", "trust", "header"),
+    *("codec", "goal", "bandwidth", "portable", "access", "measure", "memory", "trust", "header", "units"),
     *("summaries", "variables", "exclude", "coord_tolerance", "windows"),
 )
 #: options that exclude --follow
@@ -124,6 +124,13 @@ def pack(
         typer.Option(
             "--header/--no-header",
             help="Whether the first line of a CSV is a header; default: inferred from its cells.",
+        ),
+    ] = None,
+    units: Annotated[
+        bool | None,
+        typer.Option(
+            "--units/--no-units",
+            help="Whether units or types stand below the names of a CSV; default: if they are known.",
         ),
     ] = None,
     summaries: Annotated[

@@ -61,7 +61,8 @@ def query(
         typer.Option(
             metavar="WHAT",
             help='Statistics instead of rows: "count, mean:tb, max:tb by c"; count, sum, mean, min, max, '
-            "std, rms, histogram:tb:40:0:400 (bins and ends; default: 100 from minimum to maximum).",
+            "std, rms, histogram:tb:40:0:400 (bins and ends; default: 100 from minimum to maximum). "
+            "Columns may be expressions: mean:tb * 2 by floor(lat) as y, hour(time).",
         ),
     ] = None,
     within: Annotated[
@@ -92,8 +93,8 @@ def query(
 
     A table is a group of arrays of equal length. CLAUSE compares columns (name[3]: one item of a list column)
     with constants and other columns: < <= = != >= >, between A and B, in (…), is [not] null, like 'abc%',
-    and, or, not, ( ), + - * / %, abs sqrt floor ceil log10 exp sin cos radians, wrap(lon, 350, 10) for
-    longitudes across 360.
+    and, or, not, ( ), + - * / %, abs sqrt floor ceil round log log10 exp sin cos radians min max,
+    year month day hour minute second of times, wrap(lon, 350, 10) for longitudes across 360.
     Put strings, ISO times and times of day ('09:39:11.25') in 'single quotes'. Put column names that are not
     plain words in "double quotes", also in WHAT and --columns. Without -o, a terminal shows the first rows,
     and a pipe or file gets CSV.

@@ -47,7 +47,7 @@ def read(
             "--output",
             metavar="FILE",
             help="Output: .npy, .csv, .parquet, .nc or .h5; - for CSV to stdout. Rows of .csv and .parquet "
-            "begin with the index along each dimension.",
+            "begin with the index along each dimension, of a channel with its time.",
         ),
     ] = None,
     gaps: Annotated[

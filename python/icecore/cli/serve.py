@@ -109,7 +109,7 @@ def serve(
                 host=host,
                 port=port,
                 ready=ready,
-                storage=settings(storage),
+                storage=storage_of(repos or [], settings(storage)),
                 allow_links=allow_links,
                 compress_values=compress,
                 requests=requests,
@@ -122,6 +122,23 @@ def serve(
             )
     except KeyboardInterrupt:
         print_stderr("stopped")
+
+
+def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:
+    """Return the options of everything that is served, as ``open`` understands them: each bucket has its own.
+
+    The engine knows neither other spellings nor profiles.
+    """
+    from icecore.repository import address, bucket_urls, storage_options
+
+    found = storage_options.resolve("", storage)
+    for name in served:
+        _, equals, named = name.partition("=")
+        place = address.location(named if equals and "://" in named else name)
+        if bucket_urls.is_bucket(place):
+            own = storage_options.options_for(place, storage_options.resolve(place, storage))
+            found |= {f"{bucket_urls.bucket(place)}.{key}": value for key, value in own.items()}
+    return found
 
 
 def warnings(host: str, has_users: bool, has_certificate: bool, writable: bool) -> list[str]:

@@ -32,12 +32,13 @@ def selected(
     Raises:
         Error: ``invalid`` for ``gaps`` or ``valid`` without a time; errors of :meth:`icecore.Array.between`.
     """
-    found = re.fullmatch(r"\s*time\s*=\s*(\S+?)\.\.(\S+)\s*", sel or "")
-    if found is not None:
+    found = re.fullmatch(r"time\s*=\s*(\S+)", (sel or "").strip())
+    start, dots, stop = found[1].partition("..") if found is not None else ("", "", "")
+    if start and dots and stop:
         from icecore.timeseries.stretch import locate
 
         flags = valid.split(",") if valid else None
-        stretch = locate(array, found[1], found[2], gaps or "raise", flags)
+        stretch = locate(array, start, stop, gaps or "raise", flags)
         return (stretch.index(array),), partial(stretch.read, array)
     if gaps is not None or valid is not None:
         message = f"--gaps and --valid need a stretch of time (got {sel or 'no selection'})"

@@ -39,13 +39,14 @@ def view(
     other users and web pages can't open it.
     """
     from icecore import _icecore
-    from icecore.cli.serve import delegate
+    from icecore.cli.serve import delegate, storage_of
     from icecore.sources.files import access
 
     place, version = address.split_ref(repo)
     secret = secrets.token_urlsafe(24)
     name = _name(place)
     options = _from_parent() if child else {"storage": settings(storage), "allow_links": allow_links}
+    options["storage"] = storage_of([place], options["storage"] or {})
 
     def ready(host: str, bound: int) -> None:
         url = f"http://{host}:{bound}/{secret}/view/?{query(name, version, path)}"

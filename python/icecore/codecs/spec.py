@@ -54,6 +54,8 @@ _PAGES_CHUNK = (128 << 10, 256 << 10)
 _PAGES_LEVEL, _LONGEST_ROW = 8, 1 << 14
 #: kinds of dtypes that are stored in pages
 _PAGED = "biufmMSV"
+#: ends each chain that is built from a name: neither blosc nor zstd notices every flipped bit
+_CHECKSUM: Codec = {"name": "crc32c"}
 #: codecs that other readers of Zarr v3 support
 _PORTABLE = frozenset(
     ("bytes", "vlen-utf8", "vlen-bytes", "gzip", "zstd", "blosc", "crc32c", "transpose", "sharding_indexed")
@@ -64,6 +66,9 @@ def resolve(
     spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[int], portable: bool = False
 ) -> list[Codec]:
     """Return the Zarr v3 ``codecs`` list of a chunk.
+
+    A chain that is built from a name detects every flipped bit: it ends with ``crc32c``, except for the
+    codecs of ``planes`` and ``pages``, which contain checksums. A list is returned as given.
 
     Args:
         spec: one of
@@ -114,7 +119,7 @@ def _resolved(spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[
     if text in ("auto", "default"):
         return _default(data_type, chunk)
     if text == "none":
-        return [bytes_codec(dtype)]
+        return [bytes_codec(dtype), _CHECKSUM]
     match = _NAME.fullmatch(text)
     if match is not None and match["name"] == "planes" and not match["shuffle"]:
         level = int(match["level"] or _TOP_LEVEL)
@@ -130,7 +135,13 @@ def _resolved(spec: Spec, data_type: Any, dtype: np.dtype[Any], chunk: Sequence[
     chain = [bytes_codec(dtype)]
     if match["shuffle"] and dtype.kind not in "OT":
         chain.append(_named(_SHUFFLE, elementsize=dtype.itemsize))
-    return [*chain, make(int(match["level"]) if match["level"] else level, max(dtype.itemsize, 1))]
+    compressor = make(int(match["level"]) if match["level"] else level, max(dtype.itemsize, 1))
+    return [*chain, compressor, _CHECKSUM]
+
+
+def with_checksum(codecs: Sequence[Codec]) -> list[Codec]:
+    """Return a chain that another program declared, with a checksum at its end."""
+    return list(codecs) if codecs[-1] == _CHECKSUM else [*codecs, _CHECKSUM]
 
 
 def check(spec: Spec, portable: bool = False) -> None:

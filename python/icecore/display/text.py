@@ -46,7 +46,7 @@ def parse_size(text: str | int) -> int:
     if isinstance(text, int):
         nbytes = text
     else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", text)
+        match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-zA-Z]*)", text.strip())
         unit = _UNITS.get(match[2].lower()) if match else None
         if match is None or unit is None:
             raise errors.make(
@@ -64,7 +64,7 @@ def parse_seconds(text: str | float) -> float:
     Raises:
         Error: ``invalid`` if it is not a duration.
     """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(text))
+    match = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([a-z]*)", str(text).strip())
     if match is None or match[2] not in _SECONDS:
         raise errors.make("invalid", f"{text!r} is not a duration", "write it as 30s, 2m, 12h or 7d")
     return float(match[1]) * _SECONDS[match[2]]

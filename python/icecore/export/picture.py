@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from shlex import quote
 from textwrap import fill
 from typing import Any
@@ -12,16 +13,18 @@ import numpy as np
 from icecore import errors
 from icecore.display import text
 from icecore.export.matplotlib_dates import as_dates, elapsed, on_axis
+from icecore.export.thinned_read import places, rows, thinned
 from icecore.filesystem.atomic_output import landing
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
 from icecore.repository.missing_values import missing
-from icecore.repository.selection import is_int, kept_axes, per_axis
+from icecore.repository.selection import is_int, per_axis
 from icecore.repository.typed_attributes import typed
 
 #: largest number of points on a line; beyond it each pixel column gets its minimum and maximum
 _POINTS = 4000
-_PIXELS = 2000
+#: largest number of cells along an axis of a map; the picture is 1,080 pixels wide
+_PIXELS = 1200
 #: largest magnitude that can be drawn: differences of larger numbers overflow
 _MOST_DRAWN = 1e300
 #: signed dtype → unsigned dtype, for the attribute ``_Unsigned`` (netCDF-3 has only signed integers)
@@ -49,33 +52,35 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
     Raises:
         Error: ``unsupported`` if matplotlib is not installed, for another suffix, and for numbers too large
             for an axis; ``dtype`` for dtypes other than real numbers and times; ``selection`` if more than
-            two axes remain; ``invalid`` for invalid attributes of the array; ``io`` if the file can't be
-            written.
+            two axes remain, before anything is read; ``invalid`` for invalid attributes; ``io`` if
+            the file can't be written.
     """
     if not path.lower().endswith(".png"):
         raise errors.make("unsupported", f"can't draw to {path}", "use a name that ends in .png")
+    _check_dtype(array)
+    kept = _kept(array, sel)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
-    _check_dtype(array)
-    raw = array.read(sel)
-    axes = [axis for axis, n in zip(kept_axes(sel, array.ndim, raw.ndim), raw.shape, strict=True) if n != 1]
-    drawn = _drawable(array, raw)
-    values = drawn.values
+    drawn = _read(array, kept)
     figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     plot = figure.add_subplot()
-    scales = [_axis(array, axis, sel, n) for axis, n in zip(axes, values.shape, strict=True)]
-    if values.ndim == 1:
-        _line(plot, drawn, scales[0])
+    if _is_huge(drawn.values):
+        finite = drawn.values[np.isfinite(drawn.values)]
+        message = f"{array.path}: {finite.min():.4g} to {finite.max():.4g} is too large for an axis"
+        raise errors.make("unsupported", message, "select smaller numbers; `icecore read` prints them")
+    scales = [_axis(array, axis, kept.sel, n, step) for axis, n, step in kept.axes]
+    if len(scales) == 1:
+        _line(plot, drawn, scales[0], kept.axes[0][2] > 1)
     else:
         _map(figure, plot, drawn, scales)
     plot.set_title(fill(_shown(_title(array, sel)), _FLAT), parse_math=False)
     with landing(path) as part:
         figure.savefig(part)
-    return {"kind": "line" if values.ndim == 1 else "map", "file": path, "elements": int(values.size)}
+    return {"kind": "line" if len(scales) == 1 else "map", "file": path, "elements": kept.size}
 
 
 def _check_dtype(array: Array) -> None:
@@ -87,25 +92,76 @@ def _check_dtype(array: Array) -> None:
     raise errors.make("dtype", message, f"`icecore read` prints it: icecore read REPO {quote(array.path)}")
 
 
-def _drawable(array: Array, raw: np.ndarray) -> _Scale:
-    """Convert the elements to numbers along one or two axes, and reject numbers too large for matplotlib."""
-    if raw.size < 2:
-        message = f"{array.path}: {text.plural(raw.size, 'element')} of shape {raw.shape} can't be drawn"
+@dataclass(frozen=True)
+class _Kept:
+    """What a selection leaves to draw.
+
+    Attributes:
+        sel: an index for each axis of the array.
+        axes: (axis, number of elements, elements per pixel) of the axes with more than one element.
+        size: number of selected elements.
+    """
+
+    sel: tuple[Any, ...]
+    axes: list[tuple[int, int, int]]
+    size: int
+
+
+def _kept(array: Array, sel: tuple[Any, ...]) -> _Kept:
+    """Find the axes of the picture from the metadata, and reject a selection with other than one or two."""
+    items = tuple(per_axis(sel, array.ndim))
+    lists = [axis for axis, item in enumerate(items) if not is_int(item) and not isinstance(item, slice)]
+    if len(lists) > 1:
+        message = f"{array.path}: several lists select single elements"
+        raise errors.make(
+            "selection", message, "select one list, and slices or single elements of the others"
+        )
+    lengths = [
+        1 if is_int(item) else len(places(item, n)) for item, n in zip(items, array.shape, strict=True)
+    ]
+    size, long = prod(lengths), [(axis, n) for axis, n in enumerate(lengths) if n != 1]
+    shape = tuple(n for item, n in zip(items, lengths, strict=True) if not is_int(item))
+    if size < 2:
+        message = f"{array.path}: {text.plural(size, 'element')} of shape {shape} can't be drawn"
         raise errors.make("selection", message, "select two elements or more; `icecore read` prints one")
-    drawn = _measured(array, raw.squeeze())
-    values = drawn.values
-    if values.ndim not in (1, 2):
-        left = f"{values.ndim} axes of lengths {values.shape}"
+    if len(long) > 2:
+        left = f"{len(long)} axes of lengths {tuple(n for _, n in long)}"
         raise errors.make(
             "selection",
             f"{array.path}: the selection has {left}; a picture needs one or two",
             'select single elements of the others: "time=0"',
         )
-    if _is_huge(values):
-        finite = values[np.isfinite(values)]
-        message = f"{array.path}: {finite.min():.4g} to {finite.max():.4g} is too large for an axis"
-        raise errors.make("unsupported", message, "select smaller numbers; `icecore read` prints them")
-    return drawn
+    if len(long) == 1:
+        [(axis, n)] = long
+        return _Kept(items, [(axis, n, -(-n // (_POINTS // 2)) if n > _POINTS else 1)], size)
+    return _Kept(items, [(axis, n, -(-n // _PIXELS)) for axis, n in long], size)
+
+
+def _read(array: Array, kept: _Kept) -> _Scale:
+    """Read the elements to draw: all, the least and greatest of each pixel of a line, or some of a map."""
+    sel = list(kept.sel)
+    if len(kept.axes) == 1 and kept.axes[0][2] > 1:
+        return _ends(array, kept)
+    for axis, _, step in kept.axes:
+        if step > 1:
+            sel[axis] = thinned(places(sel[axis], array.shape[axis]), step)
+    raw = array.read(tuple(sel))
+    return _measured(array, raw.reshape([-(-n // step) for _, n, step in kept.axes]))
+
+
+def _ends(array: Array, kept: _Kept) -> _Scale:
+    """Return the least and the greatest element of each pixel of a line, one after the other."""
+    [(axis, _, step)] = kept.axes
+    is_time, found = array.dtype.kind in "mM", []
+    for block in rows(array, kept.sel, axis, step):
+        if is_time:
+            ends = np.fmin.reduce(block, axis=1), np.fmax.reduce(block, axis=1)
+        else:
+            values = physical(array, block)
+            ends = _least(values), _most(values)
+        found.append(np.stack(ends, axis=1).reshape(-1))
+    ends = np.concatenate(found)
+    return _measured(array, ends) if is_time else _scaled(array, np.empty(0, array.dtype), ends)
 
 
 def physical(array: Array, raw: np.ndarray) -> np.ndarray:
@@ -154,30 +210,58 @@ def _title(array: Array, sel: tuple[Any, ...]) -> str:
 
 def _measured(array: Array, raw: np.ndarray) -> _Scale:
     """Convert elements to numbers; times become days since 1970 if matplotlib can show them as dates."""
-    label, units = _shown(_name(array)), array.attrs.get("units")
-    if array.dtype.kind in "mM":
-        values, units = elapsed(raw)
-    else:
-        values = physical(array, raw)
+    if array.dtype.kind not in "mM":
+        return _scaled(array, raw, physical(array, raw))
+    values, units = elapsed(raw)
+    return _scaled(array, raw, values, units)
+
+
+def _scaled(array: Array, raw: np.ndarray, values: np.ndarray, units: Any = None) -> _Scale:
+    label, units = _shown(_name(array)), units or array.attrs.get("units")
     dates = as_dates(array, raw, values)
     if dates is not None:
         return _Scale(dates, label, is_date=True)
     return _Scale(values, f"{label} [{_shown(str(units))}]" if units else label)
 
 
-def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int) -> _Scale:
-    """Return the coordinates along an axis of the picture."""
+def _axis(array: Array, axis: int | None, sel: tuple[Any, ...], length: int, step: int = 1) -> _Scale:
+    """Return the coordinates along an axis of the picture, of every ``step``-th element."""
     if axis is None:
-        return _Scale(np.arange(length), "index")
+        return _Scale(np.arange(0, length, step), "index")
     dim = array.dims[axis]
     index = per_axis(sel, array.ndim)[axis]
     found = along(array, axis)
     if found is not None and found.dtype.kind in "iufmM" and found.path != array.path:
-        scale = _measured(found, found.read(index))
-        if _ordered(scale.values) and not _is_huge(scale.values):
+        scale = _measured(found, _thinned(found, index, step))
+        if _ordered(scale.values) and not _is_huge(scale.values) and (step == 1 or _rises(found, index)):
             return replace(scale, is_downward=found.attrs.get("positive") == "down")
-    values = np.arange(array.shape[axis])[index]
-    return _Scale(values if _ordered(values) else np.arange(length), _shown(dim or f"axis {axis}"))
+    selected = places(index, array.shape[axis])[::step]
+    values = np.array(selected)
+    return _Scale(values if _ordered(values) else np.arange(0, length, step), _shown(dim or f"axis {axis}"))
+
+
+def _thinned(array: Array, index: Any, step: int) -> np.ndarray:
+    return array.read((thinned(places(index, array.shape[0]), step),) if step > 1 else index)
+
+
+def _rises(array: Array, index: Any) -> bool:
+    """Return whether all selected coordinates are monotonic; they are read in blocks."""
+    last, signs = np.empty(0), set()
+    for block in rows(array, (index,), 0, _POINTS):
+        values = np.concatenate([last, _plain(array, block.reshape(-1))])
+        steps = np.diff(values)
+        if not np.isfinite(values).all() or not steps.all():
+            return False
+        signs |= set(np.sign(steps).tolist())
+        last = values[-1:]
+    return len(signs) < 2
+
+
+def _plain(array: Array, raw: np.ndarray) -> np.ndarray:
+    """Return coordinates as numbers in which their order can be checked."""
+    if array.dtype.kind not in "mM":
+        return physical(array, raw)
+    return np.where(np.isnat(raw), np.nan, raw.astype("i8").astype("f8"))
 
 
 def _ordered(values: np.ndarray) -> bool:
@@ -186,15 +270,11 @@ def _ordered(values: np.ndarray) -> bool:
     return bool(np.isfinite(values).all() and ((steps > 0).all() or (steps < 0).all()))
 
 
-def _line(plot: Any, drawn: _Scale, along: _Scale) -> None:
+def _line(plot: Any, drawn: _Scale, along: _Scale, is_thinned: bool) -> None:
     values, x = drawn.values, along.values
-    if len(values) > _POINTS:
-        step = -(-len(values) // (_POINTS // 2))
-        rest = -len(values) % step
-        rows = np.concatenate([values, np.full(rest, np.nan)]).reshape(-1, step)
+    if is_thinned:
         # Draw a vertical stroke per column; a filled area would be invisible for nearly constant values.
-        ends = np.stack([_least(rows), _most(rows)], axis=1).reshape(-1)
-        x, values, alone = np.repeat(x[::step], 2), ends, np.repeat(_alone(ends[::2]), 2)
+        x, alone = np.repeat(x, 2), np.repeat(_alone(values[::2]), 2)
     else:
         alone = _alone(values)
     (line,) = plot.plot(x, values, linewidth=0.9)
@@ -223,11 +303,8 @@ def _most(rows: np.ndarray) -> np.ndarray:
 
 
 def _map(figure: Any, plot: Any, drawn: _Scale, scales: list[_Scale]) -> None:
-    (y, x), values = scales, drawn.values
-    step_y, step_x = (max(n // _PIXELS, 1) for n in values.shape)
-    mesh = plot.pcolormesh(
-        x.values[::step_x], y.values[::step_y], values[::step_y, ::step_x], shading="nearest", rasterized=True
-    )
+    y, x = scales
+    mesh = plot.pcolormesh(x.values, y.values, drawn.values, shading="nearest", rasterized=True)
     bar = figure.colorbar(mesh)
     bar.set_label(fill(drawn.label, _UPRIGHT), parse_math=False)
     plot.set_xlabel(fill(x.label, _FLAT), parse_math=False)

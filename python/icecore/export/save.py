@@ -15,6 +15,7 @@ import numpy as np
 from icecore import errors
 from icecore.filesystem.atomic_output import landing, printing
 from icecore.repository.selection import axis_indexes
+from icecore.repository.time_axis import UTC, TimeAxis, seconds_text
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
@@ -31,8 +32,10 @@ def save(
     """Read a selection and write it to a file in the format of its suffix.
 
     The file appears when it is complete. ``.csv`` and ``.parquet`` have one row per element: the index along
-    each axis, named like the dimension, and the value. ``.nc`` and ``.h5`` have the array, its attributes,
-    those of its group, and its CF coordinates, their bounds and the grid mapping.
+    each axis, named like the dimension, and the value. Of a channel they have the time instead of the index:
+    ``gps`` in seconds with nine decimals in CSV, ``gps_ns`` in Parquet; ``utc`` of series that count UTC.
+    ``.nc`` and ``.h5`` have the array, its attributes, those of its group, and its CF coordinates, their
+    bounds and the grid mapping.
 
     Args:
         array: the array.
@@ -69,23 +72,35 @@ def save(
     return data
 
 
-def columns(array: Array, sel: Sel, data: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
-    """Yield a selection as columns in blocks of ``_ROWS`` rows: the index along each axis, and the value.
+def columns(
+    array: Array, sel: Sel, data: np.ndarray, is_text: bool = False
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield a selection as columns in blocks of ``_ROWS`` rows: time or index along each axis, and the value.
 
-    An empty selection gives one block with zero rows.
+    An empty selection gives one block with zero rows. With ``is_text``, GPS times are seconds as text.
     """
     names = [dim or f"dim_{axis}" for axis, dim in enumerate(array.dims)]
     names = [name if names.count(name) == 1 else f"{name}_{axis}" for axis, name in enumerate(names)]
     indexes = axis_indexes(array.shape, sel)
+    axis = TimeAxis.of(array.attrs) if array.ndim else None
+    if axis is not None:
+        names[0] = "utc" if axis.epoch == UTC else "gps" if is_text else "gps_ns"
     value = array.name if array.name not in names else "value"
     values = data.reshape(-1)
     for start in range(0, max(values.size, 1), _ROWS):
         part = slice(start, start + _ROWS)
         # Indexes are broadcast views; materializing all of them would take more memory than the data.
-        yield {
-            **{name: index.flat[part] for name, index in zip(names, indexes, strict=True)},
-            value: values[part],
-        }
+        found = {name: index.flat[part] for name, index in zip(names, indexes, strict=True)}
+        if axis is not None:
+            found[names[0]] = _times(axis, found[names[0]], is_text)
+        yield {**found, value: values[part]}
+
+
+def _times(axis: TimeAxis, index: np.ndarray, is_text: bool) -> np.ndarray:
+    times = axis.times(index.astype("i8"))
+    if axis.epoch == UTC:
+        return times.view("M8[ns]")
+    return np.array([seconds_text(time) for time in times.tolist()], object) if is_text else times
 
 
 def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
@@ -104,7 +119,7 @@ def _npy(array: Array, _sel: Sel, data: np.ndarray, path: str) -> None:
 
 
 def _csv(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
-    blocks = columns(array, sel, _scalars(array, data))
+    blocks = columns(array, sel, _scalars(array, data), is_text=True)
     is_file = path != "-"
     target = path if is_file else sys.stdout.fileno()
     with open(target, "w", newline="", encoding="utf-8", closefd=is_file) as file:

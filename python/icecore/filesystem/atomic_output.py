@@ -14,6 +14,8 @@ from icecore import errors
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ROOM = "free some space, or name another directory"
 _LIMIT = "raise the limit on the size of files (`ulimit -f`)"
+#: answers of file systems that keep directories on a server
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -21,6 +23,7 @@ _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 def landing(path: str) -> Iterator[str]:
     """``with landing(path) as part``: write to ``part``; it is renamed to ``path`` if the block succeeds.
 
+    The file is on disk before it has its name, and its name before this returns, unless ``ICECORE_SYNC=0``.
     If ``path`` is a symbolic link, such as ``/dev/stdout``, its target is written.
 
     Raises:
@@ -36,7 +39,9 @@ def landing(path: str) -> Iterator[str]:
     try:
         yield part
         if not is_special:
+            _synchronise(part)
             os.replace(part, target)
+            _synchronise(os.path.dirname(target))
     except errors.Error:
         raise
     except OSError as error:
@@ -45,6 +50,20 @@ def landing(path: str) -> Iterator[str]:
         if not is_special:
             with suppress(OSError):
                 os.remove(part)
+
+
+def _synchronise(path: str) -> None:
+    """Wait until a file, or the entries of a directory, are on disk."""
+    if os.environ.get("ICECORE_SYNC", "").strip() == "0" or not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _NO_SYNC or not os.path.isdir(path):
+            raise
+    finally:
+        os.close(handle)
 
 
 @contextmanager

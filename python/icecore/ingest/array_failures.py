@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from icecore import errors
+from icecore.ingest.incomplete_lists import incomplete_lists
 from icecore.ingest.placement import Step
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.stitched_array import Stitched
 from icecore.writing.writer import Writer
 
 #: error kinds that concern one array only; error kinds of linked files that changed since they were linked
@@ -27,7 +28,8 @@ class ArrayFailures:
     @property
     def failures(self) -> list[Failure]:
         """The arrays that were left out and why, in the order of the steps (encoders fail in any order)."""
-        return [self._failures[path] for path in self._steps if path in self._failures]
+        found = [self._failures[path] for path in self._steps if path in self._failures]
+        return list(dict.fromkeys(found))  # the arrays of a list fail together
 
     @property
     def left_out(self) -> set[str]:
@@ -47,9 +49,9 @@ class ArrayFailures:
         try:
             yield
         except errors.Error as error:
-            read = step.entry.read
-            if self._keep_going and error.kind == "corrupt" and isinstance(read, Stitched):
-                raise read.damaged(step.entry.shape) or error from error
+            find = getattr(step.entry.read, "damaged", None)  # readers of several files find the damaged one
+            if self._keep_going and error.kind == "corrupt" and find is not None:
+                raise find(step.entry.shape) or error from error
             self._leave_out(step, error)
 
     def collect(self, wait: bool) -> None:
@@ -61,13 +63,22 @@ class ArrayFailures:
         for path, error in self._writer._native.failed(wait):
             self._leave_out(self._steps[path], error)
 
+    def leave_out_lists(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
+        """Leave out the lists that lack an array, so that the other columns of their table can be read."""
+        for path, lacking in incomplete_lists(groups, set(self._failures)).items():
+            for array in [each for each in self._steps if each.startswith(f"{path}/")]:
+                message = f"{path}: its lists need {lacking}, which was left out"
+                self._failures.setdefault(array, Failure(path, "corrupt", message))
+            if self._writer._native.exists(path):
+                self._writer.delete(path)
+
     def nothing_left(self) -> bool:
         """Whether the plan had arrays and all of them were left out."""
         return bool(self._steps) and len(self._failures) == len(self._steps)
 
     def _leave_out(self, step: Step, error: errors.Error) -> None:
         is_new = step.old is None and step.replaced is None
-        lost = error.kind in _LOST and not isinstance(step.entry.read, Stitched)
+        lost = error.kind in _LOST and not hasattr(step.entry.read, "damaged")
         if not is_new or not (lost or error.kind in _OF_ONE):
             raise error
         if not self._keep_going:

@@ -12,10 +12,13 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY, NS, TimeAxis
+from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.sources.gwf.entry import fill_of
+from icecore.sources.gwf.timeline import MOVED, SMALL
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
 from icecore.sources.mapping.join_in_time import by_detector, join
+from icecore.sources.mapping.series_facts import differences
+from icecore.sources.mapping.stitched_array import decodes_alike
 
 if TYPE_CHECKING:
     from icecore.ingest.resolve_sources import Source
@@ -38,12 +41,18 @@ def series_of(sources: Sequence[Source]) -> list[Source]:
     return joined
 
 
+def is_on_grid(axis: TimeAxis, start: int) -> bool:
+    """Whether ``start`` (ns) is the time of a sample, as closely as frames that are joined at once may be."""
+    off = abs(axis.time(axis.index(start)) - start)
+    return off <= 1 or (off <= MOVED and off * SMALL <= axis.step * NS)
+
+
 def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
     """Return ``entry`` as the part that follows the stored array ``node``, with the gap between them.
 
     Raises:
         Error: ``mismatch`` if the part begins before the stored array ends, or has another data type or
-            rate; ``unsupported`` if its linked vectors do not fit the stored chunks.
+            rate; ``unsupported`` if it can be neither linked nor copied behind a gap.
     """
     old, new = TimeAxis.of(node.attrs), TimeAxis.of(entry.attrs)
     if old is None or new is None:
@@ -51,27 +60,44 @@ def continued(entry: ArrayEntry, node: Node, source: str) -> ArrayEntry:
     if (old.step, node.document["data_type"]) != (new.step, entry.data_type):
         found = f"{node.dtype_label} at {old.rate:g} Hz, {entry.dtype} at {new.rate:g} Hz in {source}"
         raise errors.make("mismatch", f"{node.path} has {found}", "link it into another group")
+    changed = differences(node.attrs, entry.attrs)
+    if changed:
+        message = f"{node.path}: in {source} {'; '.join(changed)}"
+        raise errors.make("mismatch", message, "link it into another group")
     gap = old.index(new.t0) - node.shape[0]
-    if gap < 0 or abs(old.time(gap + node.shape[0]) - new.t0) > 1:
-        ends = f"ends at GPS {old.time(node.shape[0]) / NS:.9f}, {source} begins at {new.t0 / NS:.9f}"
+    if gap < 0 or not is_on_grid(old, new.t0):
+        ends = (
+            f"ends at GPS {seconds_text(old.time(node.shape[0]))}, {source} begins at {seconds_text(new.t0)}"
+        )
         raise errors.make(
             "mismatch", f"{node.path} {ends}", "append files that begin where it ends, or later"
         )
     if entry.links is not None and len(entry.links) == prod(entry.grid):
         entry = replace(entry, fill_value=node.document["fill_value"])  # no gap: the fill value is never read
-    stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
     if not gap:
         return entry
-    chunks = entry.chunks if isinstance(entry.chunks, tuple) else (0,)
-    if entry.links is None or stored != list(chunks) or gap % chunks[0]:
-        if entry.read is not None and not _is_linked(node):
-            read = BehindGap(entry.read, gap, entry.dtype)
-            return replace(entry, shape=(entry.shape[0] + gap,), links=None, native={}, read=read)
-        message = f"{node.path}: a gap of {gap} samples does not fit chunks of {stored}"
+    read = None if entry.read is None or _is_linked(node) else BehindGap(entry.read, gap, entry.dtype)
+    shape = (entry.shape[0] + gap,)
+    if entry.links is not None and decodes_alike(entry.codecs, node.document["codecs"]):
+        chunks, skipped = _behind_gap(entry, gap, node)
+        links = replace(entry.links, chunks=entry.links.chunks + np.uint64(skipped))
+        return replace(entry, shape=shape, chunks=chunks, links=links, native={}, read=read)
+    if read is None:
+        message = f"{node.path}: {source} can't be linked behind a gap of {gap} samples"
         raise errors.make("unsupported", message, "link all files again with --replace")
-    skipped = np.uint64(gap // chunks[0])
-    links = replace(entry.links, chunks=entry.links.chunks + skipped)
-    return replace(entry, shape=(entry.shape[0] + gap,), links=links, read=None)
+    return replace(entry, shape=shape, links=None, native={}, read=read)
+
+
+def _behind_gap(entry: ArrayEntry, gap: int, node: Node) -> tuple[Any, int]:
+    """Return the chunks of a part behind a gap, and how many of them are in the gap: chunks of the stored
+    grid, or a single one.
+    """
+    stored = node.document["chunk_grid"]["configuration"].get("chunk_shape")
+    if not isinstance(entry.chunks, tuple):
+        return [[gap, *entry.chunks[0]]], 1
+    if stored == list(entry.chunks) and not gap % stored[0]:
+        return entry.chunks, gap // stored[0]
+    return [[gap, *[entry.chunks[0]] * entry.grid[0]]], 1
 
 
 @dataclass(frozen=True)
@@ -101,19 +127,20 @@ def grown_attributes(attributes: Mapping[str, Any], entry: ArrayEntry) -> dict[s
     """The stored attributes with the segments of the appended part."""
     if KEY not in attributes or KEY not in entry.attrs:
         return dict(attributes)
+    axis = TimeAxis.of(attributes)
+    assert axis is not None
     segments = [*attributes[KEY]["segments"]]
     for start, stop in entry.attrs[KEY]["segments"]:
+        start, stop = axis.time(axis.index(start)), axis.time(axis.index(stop))
         if segments and segments[-1][1] == start:
             segments[-1] = [segments[-1][0], stop]
         else:
             segments.append([start, stop])
-    invalid = _joined(attributes.get("data_valid"), entry.attrs.get("data_valid"))
+    spans = entry.attrs.get("data_valid") or ()
+    new = [[axis.time(axis.index(a)), axis.time(axis.index(b)), value] for a, b, value in spans]
+    invalid = [*(attributes.get("data_valid") or ()), *new]
     more = {"data_valid": invalid} if invalid else {}
     return {**attributes, **more, KEY: {**attributes[KEY], "segments": segments}}
-
-
-def _joined(one: Sequence[Any] | None, two: Sequence[Any] | None) -> list[Any]:
-    return [*(one or ()), *(two or ())]
 
 
 def grown_node(node: Node, shape: Sequence[int], entry: ArrayEntry) -> Node:

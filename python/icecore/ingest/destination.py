@@ -11,6 +11,7 @@ from typing import Any
 from icecore import errors
 from icecore.ingest.placement import Assembly
 from icecore.ingest.resolve_sources import Source
+from icecore.redaction import redact, unsigned
 from icecore.repository import address
 from icecore.repository.nodes import OURS
 from icecore.repository.open import create, open
@@ -129,7 +130,7 @@ def _remove(made: Repo) -> None:
 
 def commit_message(verb: str, sources: Sequence[Source]) -> str:
     """Return a message such as ``pack a.nc, b.nc, c.nc and 4 more``."""
-    names = [os.path.basename(source.name.rstrip("/")) for source in sources]
+    names = [os.path.basename(redact(unsigned(source.name)).rstrip("/")) for source in sources]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
     return f"{verb} {shown}"
 
@@ -140,7 +141,8 @@ def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
         if replace:
             _drop_columns(writer, path, attrs)
         blank_root = path == "/" and not writer.base().attrs
-        if not writer._native.exists(path) or (attrs and (replace or blank_root)):
+        changes = replace or blank_root or path in assembly.grown
+        if not writer._native.exists(path) or (attrs and changes):
             writer.group(path, attrs)
 
 

@@ -55,7 +55,8 @@ class Indexes:
         with tempfile.TemporaryDirectory(dir=self._directory, prefix=".") as scratch:
             made = Path(scratch) / target.name
             with access.recorded() as opened:
-                link(file, made, "/", keep_going=True)
+                # A cache: what a power failure takes is made again.
+                link(file, made, "/", keep_going=True, storage={"sync": False})
             (made / _SOURCES).write_text(json.dumps(sorted(opened)))
             try:
                 made.rename(target)

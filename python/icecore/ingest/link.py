@@ -19,6 +19,7 @@ from icecore.ingest.link_plan import LinkPlan
 from icecore.ingest.options import LinkOptions
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, link_sources
+from icecore.ingest.signed_addresses import remove_signatures
 from icecore.ingest.summarize import summarize
 from icecore.ingest.write_links import write_links
 from icecore.repository.repo import Repo
@@ -45,6 +46,7 @@ def link(
     variables: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     coord_tolerance: float | None = None,
+    deep: bool = False,
     message: str | None = None,
     storage: Mapping[str, Any] | None = None,
     progress: bool | ProgressCall | None = None,
@@ -82,6 +84,8 @@ def link(
         exclude: shell patterns of arrays to skip.
         coord_tolerance: largest accepted difference, in their units, of coordinates without the dimension
             ``concat``; the first file's values are used. By default they must be equal.
+        deep: also read what is linked, and verify the checksums that the files state for it (vectors of frame
+            files); ``pack`` always does.
         message: the commit message.
         storage: credentials of the repository's object store.
         progress: true for a bar in a terminal or notebook; or a function that is called with (path,
@@ -145,11 +149,13 @@ def _write(writer: Writer, plan: LinkPlan, report: Report) -> None:
     options = plan.options
     write_groups(writer, plan.assembly, options.replace)
     linked = [each.step.entry for each in plan.steps if each.how != "copied"]
+    remove_signatures(linked)
     write_references.allow(writer, linked, options.allow_links)
     write_references.record_checksums(linked)
     failures = ArrayFailures(writer, [each.step for each in plan.steps], options.keep_going)
     with keep_open():
         write_links(writer, plan, options.progress, failures)
+    failures.leave_out_lists(plan.assembly.groups)
     missing = failures.left_out
     report.failures += failures.failures
     may_commit(report, not failures.nothing_left(), options.keep_going)

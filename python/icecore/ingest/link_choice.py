@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from icecore.ingest.append_grid import append_grid
 from icecore.ingest.placement import Step
 from icecore.ingest.report import Row
 from icecore.sources.mapping.stitched_array import decodes_alike
 
+#: new parts up to this size (bytes) are copied rather than linked with chunks of different lengths
+_SMALL = 64 << 10
 #: codecs that icecore can encode, so that single chunks among linked ones can be copied
 _WRITABLE = {
     "bytes",
@@ -53,6 +56,8 @@ class LinkStep:
 def link_step(step: Step) -> LinkStep:
     """Decide how one array is written."""
     entry = step.entry
+    if step.whole:
+        return LinkStep(step, "linked", entry.note)
     if entry.links is None:
         return LinkStep(step, "copied", entry.note or "its bytes can't be linked")
     why = _misfit(step) if step.old is not None else ""
@@ -76,15 +81,15 @@ def _misfit(step: Step) -> str:
     """Return why the new part can't be linked into the stored array's grid; empty if it can."""
     entry, old = step.entry, step.old
     assert old is not None
-    stored = old.document["chunk_grid"]["configuration"].get("chunk_shape")
-    if not isinstance(entry.chunks, tuple) or stored is None:
-        return "chunks differ in shape"
-    if list(entry.chunks) != list(stored):
-        return f"chunks of {entry.chunks}, in the repository of {tuple(stored)}"
     if not decodes_alike(entry.codecs, old.document["codecs"]):
         return "other codecs than in the repository"
     if entry.fill_value != old.document.get("fill_value"):
         return "another fill value than in the repository"
-    if step.start % stored[step.axis]:
-        return f"begins at {step.start}, inside a chunk of {stored[step.axis]}"
+    grid = append_grid(step)
+    if isinstance(grid, str):
+        return grid
+    if not grid.is_regular and entry.nbytes <= _SMALL and entry.read is not None and writable(entry.codecs):
+        return "small, and its chunks don't fit those in the repository"
+    if grid.border is not None and not writable(entry.codecs):
+        return f"begins at {step.start}, inside a chunk that can't be written again"
     return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -12,8 +12,10 @@ import numpy as np
 from icecore import errors
 from icecore.ingest import write_references
 from icecore.ingest.link_choice import writable
+from icecore.repository.bucket_urls import bucket
 from icecore.repository.open import create
 from icecore.sources.files import object_stores
+from icecore.sources.files.identity import is_remote
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 
 #: largest total size (bytes) of chunks that can't be linked and are copied into memory
@@ -30,8 +32,7 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
     if not chosen:
         return [_own(entry) for entry in entries]
     urls = (url for i in chosen if (links := entries[i].links) is not None for url in links.urls)
-    remote = next(filter(object_stores.is_object, urls), None)
-    scratch = create("memory://", storage=None if remote is None else object_stores.options_of(remote))
+    scratch = create("memory://", storage=_storage({bucket(url) for url in urls if is_remote(url)}))
     with scratch.writer("links") as writer:
         write_references.allow(writer, [entries[i] for i in chosen])
         for i in chosen:
@@ -49,6 +50,19 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
         partial(_read, view.array(f"/{i}"), entry.path) if i in chosen else _own(entry)
         for i, entry in enumerate(entries)
     ]
+
+
+def _storage(places: Iterable[str]) -> dict[str, str]:
+    """The options of each bucket and web server, for it alone."""
+    found = {}
+    for place in places:
+        options = (
+            object_stores.options_of(place)
+            if object_stores.is_object(place)
+            else {f"header.{name}": value for name, value in object_stores.headers_of(place).items()}
+        )
+        found |= {f"{place}.{name}": value for name, value in options.items()}
+    return found
 
 
 def _choose(entries: Sequence[ArrayEntry]) -> set[int]:

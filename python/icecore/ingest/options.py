@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -12,6 +13,7 @@ from icecore.analyzer.measure import Goal
 from icecore.codecs import spec
 from icecore.display import text
 from icecore.display.progress import ProgressCall
+from icecore.ingest.select_variables import Selection
 from icecore.layout import layout
 from icecore.layout.access_pattern import EXAMPLE, Pattern, parse
 from icecore.layout.access_pattern import Spec as Access
@@ -83,7 +85,9 @@ class IngestOptions:
     @property
     def of_formats(self) -> dict[str, Any]:
         """Options that are passed to the format modules."""
-        return {"allow_missing": True} if self.allow_missing else {}
+        chosen = Selection.of(self.variables, self.exclude)
+        wanted = {} if chosen is None else {"wanted": chosen.names}
+        return {**wanted, "allow_missing": True} if self.allow_missing else wanted
 
     def check(self) -> None:
         """Reject contradictory options.
@@ -92,7 +96,9 @@ class IngestOptions:
             Error: ``invalid``.
         """
         self.existing.check(self.concat)
-        coordinate_tolerance.check(self.coord_tolerance, self.concat)
+        one = isinstance(self.sources, (str, os.PathLike)) and not has_magic(os.fspath(self.sources))
+        is_compared = self.concat is not None or self.skip_existing or self.replace or not one
+        coordinate_tolerance.check(self.coord_tolerance, is_compared)
         parse_windows(self.windows)
 
 
@@ -102,6 +108,7 @@ class LinkOptions(IngestOptions):
 
     allow_links: Sequence[str] | None = None
     commit_every: int | None = None
+    deep: bool = False
 
 
 #: goal for reads of single elements: small pages, not measured
@@ -124,6 +131,7 @@ class PackOptions(IngestOptions):
     restore: bool = True
     trust: str | None = None
     header: bool | None = None
+    units: bool | None = None
     grows: str | None = None
     below: str | None = None
     then: Callable[[Writer], None] | None = None

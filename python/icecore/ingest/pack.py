@@ -61,6 +61,7 @@ def pack(
     restore: bool = True,
     trust: str | None = None,
     header: bool | None = None,
+    units: bool | None = None,
     summaries: bool = False,
     windows: str | Sequence[int] | None = None,
     allow_missing: bool = False,
@@ -112,6 +113,8 @@ def pack(
         trust: ``"data"``: use the record length of the text file, not that of its label.
         header: whether the first line of delimited text without a label is a header. By default it is
             inferred from the cells, and ``notes`` report doubtful cases.
+        units: whether the line below the names holds units or types. By default it does if its cells are
+            known units or types; ``notes`` report it.
         summaries: also summarise one-dimensional arrays, so that scans can skip zones
             (:mod:`icecore.tables.summaries.write`); their chunks are planned like those of tables. Text
             tables with 8,192 rows or more always have summaries.
@@ -194,6 +197,7 @@ def _write(writer: Writer, plan: PackPlan, report: Report, cluster: Cluster | No
             write_arrays(writer, plan, failures)
         else:
             ClusterPack(writer, plan, failures, cluster).run()
+    failures.leave_out_lists(plan.assembly.groups)
     report.failures += failures.failures
     arrays_left = not failures.nothing_left()
     may_commit(report, bool(plan.tables.jobs) or arrays_left, options.keep_going)

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.continue_in_time import continued, on_time_axes, series_of
+from icecore.ingest.append_series import append_series
+from icecore.ingest.continue_events import ENTRY, continued_tree, has_trees, is_tree
+from icecore.ingest.continue_in_time import on_time_axes, series_of
+from icecore.ingest.finer_times import adapt
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
+from icecore.ingest.shared_arrays import Meeting, SharedArrays, shared, unfitting
 from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
-from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource
+from icecore.sources.mapping.array_map import LEFT_OUT, ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
 from icecore.sources.mapping.join_in_time import has_series
 
@@ -40,6 +43,9 @@ class Step:
         old: the stored array that is extended, or None for a new one.
         axis: the axis along which it is extended.
         replaced: the stored array that is replaced, or None.
+        whole: whether ``entry`` is all of the stored array ``old`` after the change, not only a new part.
+        is_same: whether nothing changes.
+        is_gone: whether the array is deleted, because its samples are in another one.
     """
 
     path: str
@@ -48,11 +54,14 @@ class Step:
     old: Node | None = None
     axis: int = 0
     replaced: Node | None = None
+    whole: bool = False
+    is_same: bool = False
+    is_gone: bool = False
 
     @property
     def start(self) -> int:
         """Index along ``axis`` at which the new part begins."""
-        return self.old.shape[self.axis] if self.old is not None else 0
+        return self.old.shape[self.axis] if self.old is not None and not self.whole else 0
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -78,13 +87,26 @@ class Assembly:
     failures: list[Failure] = field(default_factory=list)
     #: notes on arrays whose values differ from those in the files, and on files that are out of order
     notes: list[Failure] = field(default_factory=list)
+    #: stored arrays whose dimensions get other names
+    renamed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: stored arrays whose samples are in others now
+    gone: list[str] = field(default_factory=list)
+    #: groups whose attributes change because their arrays grow
+    grown: set[str] = field(default_factory=set)
+    #: path → the step that writes it, and the source's arrays
+    taken: dict[str, tuple[Step, ArrayMap]] = field(default_factory=dict)
+
+    def add(self, steps: Sequence[Step], arrays: ArrayMap) -> None:
+        """Add the steps of one source."""
+        self.steps += steps
+        self.taken.update((step.path, (step, arrays)) for step in steps)
 
     def anything(self, repo: Repo | None) -> bool:
         """Whether there is anything to write: arrays, or new groups without arrays."""
-        if self.steps or self.failures:
-            return bool(self.steps)
+        if self.steps or self.failures or self.gone:
+            return bool(self.steps or self.gone)
         known = repo._nodes if repo is not None else {}
-        return any(path not in known for path in self.groups)
+        return any(path not in known for path, attrs in self.groups.items() if set(attrs) != {LEFT_OUT})
 
 
 def assemble(
@@ -113,11 +135,16 @@ def assemble(
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
+    check = SharedArrays(repo, tolerance)
+    if concat == ENTRY and any(has_trees(source.arrays) for source in sources):
+        _place_trees(result, sources, group, repo, existing, check)
+        return result
     in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in series_of(sources) if in_time else sources:
             root = address.absolute(group) if group is not None else source.group
-            _place(result, source.name, source.arrays, root, nodes, existing, concat if in_time else None)
+            joined = concat if in_time else None
+            _place(result, source.name, source.arrays, root, nodes, existing, joined, check, repo)
             if in_time and concat is not None:
                 result.notes += [
                     Failure(address.join(root, note.path), note.kind, note.message)
@@ -131,23 +158,53 @@ def assemble(
         maps = [source.arrays for source in sources]
         try:
             if existing.append:
-                maps.insert(0, _stored(maps, root, repo, concat))
+                maps.insert(0, _stored(maps, root, repo, concat, result))
             with_one_null(maps, partial(_holds, repo, root))
-            joined = join(maps, concat, unpack, tolerance)
-            result.notes = [
+            whole = join(maps, concat, unpack, tolerance)
+            result.notes += [
                 Failure(address.join(root, note.path), note.kind, note.message)
-                for note in joined.dropped
+                for note in whole.dropped
                 if note.kind in ("unpacked", "calendar", "tolerance")
             ]
-            result.notes += _out_of_order(maps, joined, root, concat, repo if existing.append else None)
-            _place(result, sources[0].name, joined, root, nodes, existing, concat)
+            result.notes += _out_of_order(maps, whole, root, concat, repo if existing.append else None)
+            _place(result, sources[0].name, whole, root, nodes, existing, concat, check)
             if existing.append and repo is not None:
-                _left_behind(result, sources[0].name, joined, root, repo, concat)
+                _left_behind(result, sources[0].name, whole, root, repo, concat)
         except DamagedSource:  # the caller can join the others without it
             raise
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
+    found = list(unfitting(result.steps, repo, check))
+    refused = {failure.name for failure in found}
+    result.failures += found
+    result.steps = [step for step in result.steps if step.source not in refused]
     return result
+
+
+def _place_trees(
+    result: Assembly,
+    sources: Sequence[Source],
+    group: str | None,
+    repo: Repo | None,
+    existing: Existing,
+    check: SharedArrays,
+) -> None:
+    """Place trees, which are joined already; with ``append`` behind the entries of the stored one."""
+    nodes = repo._nodes if repo is not None else {}
+    for source in sources:
+        arrays, action = source.arrays, existing
+        root = address.absolute(group) if group is not None else source.group
+        try:
+            if not is_tree(arrays):
+                message = f"{source.name} is not one tree, so there are no entries to join"
+                raise errors.make("mismatch", message, "name the tree of each file: FILE.root:Events")
+            if existing.append and repo is not None and root in nodes:
+                arrays, action = continued_tree(arrays, root, repo), Existing(replace=True)
+                result.grown |= {address.join(root, path) for path in arrays.groups}
+        except errors.Error as error:
+            result.failures.append(Failure.of(source.name, error))
+        else:
+            _place(result, source.name, arrays, root, nodes, action, None, check)
 
 
 def _out_of_order(
@@ -164,7 +221,7 @@ def _out_of_order(
             continue
         found = ends(entry, [(each.source, each.arrays[path].shape[0]) for each in maps])
         stored = address.join(root, path)
-        if repo is not None and found and (old := repo.arrays[stored]).size:
+        if repo is not None and not entry.rewritten and found and (old := repo._array(stored)).size:
             with suppress(errors.Error):  # appending does not need linked files that changed
                 found.insert(0, Ends("the repository", old[0].item(), old[-1].item()))
         if said := disorder(found, entry.attrs.get("units")):
@@ -176,8 +233,9 @@ def _holds(repo: Repo | None, root: str, path: str, value: Any) -> bool:
     """Whether the rows of a stored column contain a value; they are scanned in blocks."""
     if repo is None:
         return False
-    array = repo.arrays[address.join(root, path)]
-    return any(bool(np.any(block == value)) for block in row_blocks(array))
+    array = repo._array(address.join(root, path))
+    is_nan = isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+    return any(bool(np.any(np.isnan(block) if is_nan else block == value)) for block in row_blocks(array))
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -197,44 +255,103 @@ def _place(
     nodes: Mapping[str, Node],
     existing: Existing,
     concat: str | None,
+    check: SharedArrays,
+    repo: Repo | None = None,
 ) -> None:
-    taken = {step.path: step.source for step in result.steps}
+    series: set[str] = set()
+    if existing.append and repo is not None:
+        series = append_series(result, Step, source, arrays, root, repo)
     for path, attrs in arrays.groups.items():
         result.groups.setdefault(address.join(root, path), attrs)
         _group_over_array(result, source, address.join(root, path), nodes)
+    steps: list[Step] = []
+    met: list[Meeting] = []
+    skipped: list[tuple[str, ArrayEntry, str]] = []
     for inside, entry in arrays.arrays.items():
+        if entry.path in series:
+            continue
         path = address.join(root, inside)
         node = nodes.get(path)
-        if path in taken and _is_same(source, taken[path]):
-            also = "" if taken[path] == source else f", also as {taken[path]}"
-            hint = "name it once; a pattern, a folder or a list beside it may name it too"
-            result.failures.append(Failure(source, "exists", f"{source} is named twice{also}", hint))
-            return
-        if path in taken:
-            message = f"{source} and {taken[path]} both have an array for {path}"
-            hint = "join them with --concat DIM, or give each a group of its own"
-            result.failures.append(Failure(source, "exists", message, hint))
-        elif node is None:
-            result.steps.append(Step(path, source, entry))
-        elif not node.is_array:
-            message = f"{path} is a group in the repository, an array in {source}"
-            result.failures.append(Failure(source, "exists", message, "another --group"))
-        elif existing.skip:
-            result.skipped.append((path, entry, "it exists already"))
-        elif existing.replace:
-            result.steps.append(Step(path, source, entry, replaced=node))
-        elif existing.append and KEY in entry.attrs:
-            try:
-                result.steps.append(Step(path, source, continued(entry, node, source), old=node))
-            except errors.Error as error:
-                result.failures.append(Failure.of(source, error))
-        elif existing.append and concat is not None:
-            _extend(result, source, path, entry, node, concat)
-        else:
-            hint = "--append, --replace or --skip-existing, or another --group"
-            result.failures.append(
-                Failure(source, "exists", f"{path} exists in the repository already", hint)
-            )
+        if path in result.taken:
+            first, others = result.taken[path]
+            if _is_same(source, first.source):
+                also = "" if first.source == source else f", also as {first.source}"
+                hint = "name it once; a pattern, a folder or a list beside it may name it too"
+                result.failures.append(Failure(source, "exists", f"{source} is named twice{also}", hint))
+                return
+            met.append(Meeting(inside, path, entry, check.of_source(others, first.entry.path)))
+            skipped.append((path, entry, f"it comes from {first.source}"))
+        elif node is not None and node.is_array and existing.skip:
+            met.append(Meeting(inside, path, entry, check.of_repository(node, inside)))
+            skipped.append((path, entry, "it exists already"))
+        elif (step := _step(result, source, path, entry, node, existing, concat)) is not None:
+            steps.append(step)
+    if _clash(result, source, arrays, met, check) or not _agree(result, source, arrays, steps, met, check):
+        return
+    result.skipped += skipped
+    result.add(steps, arrays)
+
+
+def _step(
+    result: Assembly,
+    source: str,
+    path: str,
+    entry: ArrayEntry,
+    node: Node | None,
+    existing: Existing,
+    concat: str | None,
+) -> Step | None:
+    """Return the step that writes an array; None if it is skipped or can't be written."""
+    if node is None:
+        return Step(path, source, entry)
+    if not node.is_array:
+        message = f"{path} is a group in the repository, an array in {source}"
+        result.failures.append(Failure(source, "exists", message, "another --group"))
+    elif existing.replace or (existing.append and entry.rewritten):
+        return Step(path, source, entry, replaced=node)
+    elif existing.append and concat is not None:
+        return _extended(result, source, path, entry, node, concat)
+    else:
+        hint = "--append, --replace or --skip-existing, or another --group"
+        result.failures.append(Failure(source, "exists", f"{path} exists in the repository already", hint))
+    return None
+
+
+def _clash(
+    result: Assembly, source: str, arrays: ArrayMap, met: Sequence[Meeting], check: SharedArrays
+) -> bool:
+    """Whether data of two sources has one path; coordinates and equal small arrays may be in both."""
+    both = [each for each in met if each.path in result.taken]
+    kept = shared(arrays) if both else set()
+    apart = (each for each in both if each.inside not in kept and not check.is_equal(arrays, each))
+    found = next(apart, None)
+    if found is not None:
+        first = result.taken[found.path][0].source
+        message = f"{source} and {first} both have an array for {found.path}"
+        hint = "join them with --concat DIM, or give each a group of its own"
+        result.failures.append(Failure(source, "exists", message, hint))
+    return found is not None
+
+
+def _agree(
+    result: Assembly,
+    source: str,
+    arrays: ArrayMap,
+    steps: Sequence[Step],
+    met: Sequence[Meeting],
+    check: SharedArrays,
+) -> bool:
+    """Whether the coordinates of a source that adds arrays equal those that its group has already."""
+    if not steps:
+        return True  # nothing would refer to other coordinates
+    try:
+        result.notes += check.compare(arrays, met)
+    except DamagedSource:
+        raise
+    except errors.Error as error:
+        result.failures.append(Failure.of(source, error))
+        return False
+    return True
 
 
 def _group_over_array(result: Assembly, source: str, path: str, nodes: Mapping[str, Node]) -> None:
@@ -248,18 +365,21 @@ def _group_over_array(result: Assembly, source: str, path: str, nodes: Mapping[s
             return
 
 
-def _extend(result: Assembly, source: str, path: str, entry: ArrayEntry, node: Node, concat: str) -> None:
+def _extended(
+    result: Assembly, source: str, path: str, entry: ArrayEntry, node: Node, concat: str
+) -> Step | None:
     if concat not in entry.dims:
         result.skipped.append((path, entry, f"it does not grow along {concat!r}"))
-    elif entry.data_type != node.document["data_type"]:
-        message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
-        wider = (path, "unpacked") in {(note.name, note.kind) for note in result.notes}
-        kinds = {_number(node.document["data_type"]), _number(entry.data_type)}
-        wider = wider or kinds <= {"int", "uint", "float"}
-        hint = "link or pack it into another group" + (", or all of its files in one go" if wider else "")
-        result.failures.append(Failure(source, "mismatch", message, hint))
-    else:
-        result.steps.append(Step(path, source, entry, old=node, axis=entry.dims.index(concat)))
+        return None
+    if entry.data_type == node.document["data_type"]:
+        return Step(path, source, entry, old=node, axis=entry.dims.index(concat))
+    message = f"{path} is {node.dtype_label} in the repository, {entry.dtype} in {source}"
+    wider = (path, "unpacked") in {(note.name, note.kind) for note in result.notes}
+    kinds = {_number(node.document["data_type"]), _number(entry.data_type)}
+    wider = wider or kinds <= {"int", "uint", "float"}
+    hint = "link or pack it into another group" + (", or all of its files in one go" if wider else "")
+    result.failures.append(Failure(source, "mismatch", message, hint))
+    return None
 
 
 def _number(data_type: Any) -> str:
@@ -278,28 +398,31 @@ def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, rep
             result.failures.append(Failure(source, "mismatch", message, hint))
 
 
-def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str) -> ArrayMap:
+def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str, assembly: Assembly) -> ArrayMap:
     """Return the stored versions of the sources' arrays, with length 0 along ``concat``.
 
-    New parts are joined to them, so that they are converted to their units and types, or rejected.
+    New parts are joined to them, so that they are converted to their units and types, or rejected. Times that
+    are too coarse for the new ones keep their length: they are written again.
     """
     result = ArrayMap("the repository")
     for path, new in {path: entry for each in maps for path, entry in each.arrays.items()}.items():
         stored = address.join(root, path)
-        if repo is not None and stored not in repo.arrays and concat not in new.dims:
+        node = None if repo is None else repo._nodes.get(stored)
+        is_array = node is not None and node.is_array
+        if repo is not None and not is_array and concat not in new.dims:
             continue  # a new array beside the extended ones
-        if repo is None or stored not in repo.arrays:
+        if repo is None or not is_array:
             raise errors.make(
                 "not-found",
                 f"there is no array {stored} in the repository to append to",
                 "link or pack without --append first, into the same --group",
             )
-        array = repo.arrays[stored]
-        entry = stored_entry(array, path)
-        if concat in entry.dims:
-            entry.shape = tuple(
-                0 if dim == concat else n for dim, n in zip(entry.dims, entry.shape, strict=True)
-            )
-            entry.codecs = array._node.document["codecs"]
-        result.add(entry)
+        result.add(stored_entry(repo._array(stored), path))
+    for note in adapt(result, maps, concat):
+        assembly.notes.append(Failure(address.join(root, note.path), note.kind, note.message))
+    for path, entry in result.arrays.items():
+        if concat in entry.dims and not entry.rewritten and repo is not None:
+            lengths = zip(entry.dims, entry.shape, strict=True)
+            entry.shape = tuple(0 if dim == concat else n for dim, n in lengths)
+            entry.codecs = repo._nodes[address.join(root, path)].document["codecs"]
     return result

@@ -19,6 +19,7 @@ from icecore.ingest.moved_files import MovedFile, Recorded, check, relocation
 from icecore.ingest.relink_report import RelinkReport
 from icecore.repository import address
 from icecore.repository.repo import Repo
+from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import Links
 from icecore.tables.summaries.write import carry
 from icecore.writing.writer import Writer
@@ -177,6 +178,8 @@ def _relink(writer: Writer, before: Repo, path: str, files: Mapping[str, MovedFi
 def _repository(options: RelinkOptions) -> Repo:
     """The repository to change: the given one, or the only one at or below the new directory."""
     into = options.into
+    for place in (options.old, options.new):
+        object_stores.remember(os.fspath(place), options.storage)
     if into is None:
         into = _only(options.new)
     repo = destination(into, options.storage)

@@ -16,6 +16,7 @@ from icecore.display import text
 from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.repository_source import is_repository, open_repository
 from icecore.ingest.select_variables import Selection
+from icecore.redaction import redact, unsigned
 from icecore.repository import address
 from icecore.sources import memory
 from icecore.sources.failure import Failure
@@ -103,11 +104,13 @@ def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Source
     indexed = found.indexed
     if options.below is not None:
         indexed = [replace(s, group=address.join(options.below, s.group)) for s in indexed]
-    if options.header is not None:
+    if options.header is not None or options.units is not None:
         from icecore.sources.tables import headed
 
         for arrays in (source.arrays for source in indexed):
-            arrays.tables = {path: headed(table, options.header) for path, table in arrays.tables.items()}
+            arrays.tables = {
+                path: headed(table, options.header, options.units) for path, table in arrays.tables.items()
+            }
     return _selected(replace(found, indexed=indexed), options)
 
 
@@ -162,6 +165,7 @@ def gather(
         except errors.Error as error:
             found.append(Failure.of(name, error))
     found = _frames_joined(found, progress, cluster)
+    found = _trees_joined(found, options or {})
     files = [item for item in found if isinstance(item, str)]
     indexed = _indexed(files, progress, cluster, keep_going=True, **(options or {}))
     good: list[Source] = []
@@ -197,6 +201,45 @@ def _frames_joined(
         if i == first or not (isinstance(item, str) and item in rest)
     ]
     return [joined if i == first else item for i, item in kept]
+
+
+def _trees_joined(
+    found: list[Source | Failure | str], options: dict[str, Any]
+) -> list[Source | Failure | str]:
+    """Return the sources with the files that name the same tree (``FILE:TREE``) joined into one: a chain."""
+    by_tree: dict[str, list[str]] = {}
+    for item in found:
+        if isinstance(item, str) and (tree := tree_address.split(item)[1]):
+            by_tree.setdefault(tree, []).append(item)
+    several = {tree: items for tree, items in by_tree.items() if len(items) > 1}
+    inside = {item for items in several.values() for item in items}
+
+    def others(items: list[Source | Failure | str]) -> list[Source | Failure | str]:
+        return [item for item in items if not (isinstance(item, str) and item in inside)]
+
+    kept = others(found)
+    for number, (tree, items) in enumerate(several.items()):  # a chain takes the place of its first file
+        place = number + len(others(found[: found.index(items[0])]))
+        kept.insert(place, _chain(tree, items, options))
+    return kept
+
+
+def _chain(tree: str, items: list[str], options: dict[str, Any]) -> Source | Failure:
+    """Index the same tree of several files as one source."""
+    from icecore.sources import root
+
+    name = f"{items[0]} and {len(items) - 1} more"
+    paths = [
+        os.path.abspath(path) for item in items for path in tree_address.files(tree_address.split(item)[0])
+    ]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        hint = "name it once; a pattern, a folder or a list beside it may name it too"
+        return Failure(twice, "exists", f"{twice} is named twice", hint)
+    try:
+        arrays = root.open_files(paths, tree, name, **options)
+    except errors.Error as error:
+        return Failure.of(name, error)
+    return Source(name, arrays, "/" + tree.rsplit("/", 1)[-1])
 
 
 def _is_frames(path: str) -> bool:
@@ -269,19 +312,19 @@ def _indexed(
     done, total = 0, sum(sizes)
     for file, size, arrays in zip(files, sizes, opened, strict=True):
         done += size
-        progress(file, done, total)
+        progress(redact(file), done, total)
         yield arrays
 
 
 def _source(file: str, arrays: ArrayMap | errors.Error, tables: bool, whole: bool) -> Source | Failure:
     if isinstance(arrays, errors.Error):
         return Failure.of(file, arrays)
-    if whole and arrays.failed:
+    if whole and arrays.failed and not arrays.files:  # of several files the damaged ones are left out
         return Failure.of(file, arrays.failed[0])
     if arrays.tables and not tables:
         message = f"{file} holds text, whose numbers can't be linked in place"
         return Failure(file, "unsupported", message, "pack it: icecore pack SRC --into REPO")
-    return Source(file, arrays, "/" + _stem(file, arrays))
+    return Source(redact(file), arrays, "/" + _stem(unsigned(file), arrays))
 
 
 def _stem(file: str, arrays: ArrayMap) -> str:

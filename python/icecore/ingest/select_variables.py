@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 
 from icecore import errors
 from icecore.display import text
+from icecore.repository import channel_names
 from icecore.repository.nodes import suggestion
 from icecore.sources.failure import Failure
-from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
 
 #: largest number of names in an error or a note
 _SHOWN = 6
@@ -23,8 +24,9 @@ class Selection:
     """Patterns of the arrays to take.
 
     A pattern with a slash is matched against the path in the source (``/gt1l/*``), any other against the
-    array's name (``t2m``, ``*_bnds``). Coordinates of chosen arrays (an array with the name of one of their
-    dimensions, in their group) are taken too, unless ``exclude`` names them.
+    array's name (``t2m``, ``*_bnds``) and the name of its channel (``H1:*STRAIN*``). Coordinates of chosen
+    arrays (an array with the name of one of their dimensions, in their group) and the masks of chosen
+    channels are taken too, unless ``exclude`` names them.
 
     Attributes:
         variables: patterns of the arrays to take; None for all.
@@ -52,9 +54,14 @@ class Selection:
         """Return the paths of the selected arrays."""
         chosen = set(arrays.arrays)
         if self.variables is not None:
-            chosen = {path for path in arrays.arrays if _matches(path, self.variables)}
-            chosen |= _coordinates(arrays, chosen)
-        return {path for path in chosen if not _matches(path, self.exclude)}
+            chosen = {path for path, entry in arrays.arrays.items() if _matches(entry, self.variables)}
+            chosen |= _coordinates(arrays, chosen) | _masks(arrays, chosen)
+        return {path for path in chosen if not _matches(arrays.arrays[path], self.exclude)}
+
+    def names(self, path: str) -> bool:
+        """Whether the patterns select the array at ``path``, coordinates of other arrays aside."""
+        chosen = self.variables is None or _is_named(path, None, self.variables)
+        return chosen and not _is_named(path, None, self.exclude)
 
     def apply(self, arrays: ArrayMap) -> ArrayMap:
         """Return the source without unselected arrays, and without groups that contained only those."""
@@ -79,13 +86,13 @@ class Selection:
         Raises:
             Error: ``not-found``, with similar names.
         """
-        paths = sorted({path for arrays in sources for path in arrays.arrays})
-        if not paths:
+        entries = [entry for arrays in sources for entry in arrays.arrays.values()]
+        if not entries:
             return
-        names = sorted({path.rsplit("/", 1)[-1] for path in paths})
+        names = sorted({entry.path.rsplit("/", 1)[-1] for entry in entries})
         for what, patterns in (("variables", self.variables or ()), ("exclude", self.exclude)):
             for pattern in patterns:
-                if not any(_matches(path, (pattern,)) for path in paths):
+                if not any(_matches(entry, (pattern,)) for entry in entries):
                     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
                     hint = suggestion(pattern, names, f"the sources have {shown}")
                     raise errors.make("not-found", f"{what}: no array matches {pattern!r}", hint)
@@ -119,11 +126,17 @@ def _patterns(what: str, given: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(part.strip() for pattern in patterns for part in pattern.split(",") if part.strip())
 
 
-def _matches(path: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the patterns matches a path or its last component."""
+def _matches(entry: ArrayEntry, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns matches an array's path, its last component, or the array's channel."""
+    return _is_named(entry.path, entry.attrs.get(channel_names.KEY), patterns)
+
+
+def _is_named(path: str, channel: object, patterns: Sequence[str]) -> bool:
     name = path.rsplit("/", 1)[-1]
     return any(
-        fnmatchcase(path, "/" + pattern.lstrip("/")) if "/" in pattern else fnmatchcase(name, pattern)
+        fnmatchcase(path, "/" + pattern.lstrip("/"))
+        if "/" in pattern
+        else fnmatchcase(name, pattern) or (isinstance(channel, str) and fnmatchcase(channel, pattern))
         for pattern in patterns
     )
 
@@ -142,6 +155,17 @@ def _coordinates(arrays: ArrayMap, chosen: Iterable[str]) -> set[str]:
                     break
                 group = group.rsplit("/", 1)[0]
     return found
+
+
+def _masks(arrays: ArrayMap, chosen: Iterable[str]) -> set[str]:
+    """Return the arrays with auxiliary vectors of chosen channels, such as the validity of their samples."""
+    beside = (
+        f"{path.rsplit('/', 1)[0]}/{name}"
+        for path in chosen
+        if channel_names.KEY in arrays.arrays[path].attrs
+        for name in str(arrays.arrays[path].attrs.get("ancillary_variables", "")).split()
+    )
+    return {path for path in beside if path in arrays.arrays}
 
 
 def _holds(group: str, paths: Iterable[str]) -> bool:

@@ -18,7 +18,7 @@ from icecore.repository import address
 from icecore.repository.nodes import hidden
 from icecore.sources.failure import Failure
 from icecore.sources.files.archives import FAULTS
-from icecore.sources.mapping.table_file import TableFile
+from icecore.sources.mapping.table_file import SharedText, TableFile
 from icecore.tables.summaries.zones import ZONE, Zones
 from icecore.tables.text import source_names
 from icecore.tables.text.file_notes import few
@@ -85,7 +85,28 @@ def plan_tables(
         else:
             hint = "--append with --concat rows, --replace or --skip-existing, or another --group"
             plan.failures.append(Failure(where, "exists", f"{path} exists in the repository already", hint))
+    plan.jobs = _shared(plan.jobs)
     return plan
+
+
+def _shared(jobs: list[TableJob]) -> list[TableJob]:
+    """Return the jobs; tables of one file each keep its text from their first row to the next table."""
+    found: dict[str, list[tuple[int, TableJob, TableFile]]] = {}
+    for job in jobs:
+        for file in job.files:
+            if file.spec is not None:
+                found.setdefault(os.path.abspath(file.place), []).append((file.spec.offset, job, file))
+    changed: dict[int, TableFile] = {}
+    for tables in found.values():
+        tables.sort(key=lambda table: table[0])
+        starts = [0, *(offset for offset, *_ in tables[1:])]
+        ends = [file.spec.until if file.spec is not None else None for *_, file in tables]
+        apart = all(a is not None and a <= b for a, b in zip(ends, starts[1:], strict=False))
+        if len(tables) > 1 and apart:
+            shared = SharedText([(job.path, file.name) for _, job, file in tables], starts)
+            for part, (*_, file) in enumerate(tables):
+                changed[id(file)] = replace(file, shared=shared, part=part)
+    return [replace(job, files=[changed.get(id(file), file) for file in job.files]) for job in jobs]
 
 
 def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
@@ -212,6 +233,15 @@ def pack_tables(
                 may_commit(report, arrays or len(plan.jobs) > 1, keep_going)
             if writer._native.exists(job.path):
                 writer.delete(job.path)
+            report.notes += [
+                Failure(
+                    job.path,
+                    "text",
+                    f"{file.name} can't be restored: a part of its text was of {job.path}, which failed",
+                )
+                for file in job.files
+                if file.shared is not None and options.keep
+            ]
     if plan.jobs:
         may_commit(report, anything, keep_going)
     return long, made

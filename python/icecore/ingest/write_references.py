@@ -81,16 +81,3 @@ def unreadable(into: str | os.PathLike[str] | Repo, entries: Iterable[ArrayEntry
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
     said = f"links to files in {shown}{more} are read only where --allow-links names their folder"
     return [Failure("/", "links", f"{said}: a repository in a bucket may not point at files by itself")]
-
-
-def shifted(links: Links, entry: ArrayEntry, axis: int, chunks: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the numbers of an entry's linked chunks in the regular grid of an array of ``shape``.
-
-    The entry begins at chunk number ``chunks`` along ``axis``.
-    """
-    if not isinstance(entry.chunks, tuple):
-        raise TypeError("only chunks of a regular grid can be shifted")
-    grid = tuple(-(-n // c) for n, c in zip(shape, entry.chunks, strict=True))
-    index = list(np.unravel_index(links.chunks.astype("i8"), entry.grid))
-    index[axis] = index[axis] + chunks
-    return np.ascontiguousarray(np.ravel_multi_index(tuple(index), grid), "u8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.cluster.sealed import Sealed
 from icecore.tables.query.row_ranges import row_ranges
-from icecore.tables.query.scan import Scan
+from icecore.tables.query.scan import flat
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
@@ -40,7 +40,7 @@ def table_to_dask(table: Table, columns: Sequence[str] | None, where: str | None
         import dask.dataframe as dd
     except ImportError:
         raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
-    names = table._names(columns)
+    names = [*table, *table._lists] if columns is None else table._names(columns)
     read = partial(_partition, Sealed(table), names, where)
     ranges = row_ranges(table, names)
     return dd.from_map(read, ranges, meta=read((0, 0)), enforce_metadata=False)
@@ -62,7 +62,17 @@ class SealedArray:
 
 
 def _partition(table: Sealed, columns: list[str], where: str | None, rows: tuple[int, int]) -> Any:
-    return Scan(table.value, columns, where, rows=rows).read_pandas()
+    batches = table.value._scan(columns, where, rows=rows)._packed()
+    return flat(batches).read_pandas(types_mapper=_nested)
+
+
+def _nested(kind: Any) -> Any:
+    """Return pandas' type of lists and records; Dask would make strings of Python objects."""
+    import pandas
+    import pyarrow.types as types
+
+    nested = types.is_list(kind) or types.is_large_list(kind) or types.is_struct(kind)
+    return pandas.ArrowDtype(kind) if nested else None
 
 
 def blocks(array: Array) -> tuple[Any, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from icecore import errors
 from icecore.repository.array import Array
 from icecore.repository.time_axis import GPS, NS
-from icecore.sources.gwf import array_path
-from icecore.timeseries.stretch import axis_of, between, indexes
+from icecore.timeseries.stretch import axis_of, indexes, locate
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -21,6 +22,7 @@ def gwpy(
     end: Any = None,
     gaps: str = "raise",
     valid: str | Sequence[str] | None = None,
+    scaled: bool | None = None,
 ) -> Any:
     """Read a stretch of an array as ``gwpy.timeseries.TimeSeries``, with t0, dt, unit and channel.
 
@@ -30,6 +32,9 @@ def gwpy(
         end: not included; the array's end if omitted.
         gaps: as in ``Array.between``.
         valid: as in ``Array.between``.
+        scaled: whether to apply the slope and bias of ADC channels. By default as gwpy does: not of LIGO's
+            channels (``adc_slope`` and ``adc_bias``), whose frames state wrong ones, but of all others
+            (``scale_factor`` and ``add_offset``).
 
     Raises:
         Error: ``unsupported`` without gwpy or without a time axis; those of ``Array.between``.
@@ -58,14 +63,30 @@ def gwpy(
     end = axis.time(array.shape[0]) / NS if end is None else end
     first, _ = indexes(axis, start, end)
     attrs = array.attrs
+    stretch = locate(array, start, end, gaps, valid)
+    samples = _scaled(stretch.read(array), attrs, scaled)
+    if stretch.fill is not None and samples.dtype != array.dtype:  # the fill value was scaled
+        gone = np.ones(len(samples), bool)
+        for low, high in stretch.runs:
+            gone[low - stretch.first : high - stretch.first] = False
+        samples[gone] = np.nan
     return TimeSeries(
-        between(array, start, end, gaps, valid),
+        samples,
         t0=axis.time(first) / NS,
         dt=float(axis.step),
         unit=attrs.get("units") or "",
         channel=attrs.get("channel"),
         name=attrs.get("channel"),
     )
+
+
+def _scaled(samples: np.ndarray, attrs: dict[str, Any], scaled: bool | None) -> np.ndarray:
+    keys = ("scale_factor", "add_offset")
+    if scaled and not any(key in attrs for key in keys):
+        keys = ("adc_slope", "adc_bias")
+    if scaled is False or not any(key in attrs for key in keys):
+        return samples
+    return samples * float(attrs.get(keys[0], 1)) + float(attrs.get(keys[1], 0))
 
 
 def read_time_series(source: Repo, path: str, start: Any = None, end: Any = None, **options: Any) -> Any:
@@ -78,7 +99,7 @@ def read_time_series(source: Repo, path: str, start: Any = None, end: Any = None
         end: as in :func:`gwpy`.
         **options: those of :func:`gwpy`.
     """
-    array = source[path if path.startswith("/") else array_path(path)]
+    array = source[path]
     if not isinstance(array, Array):
         raise errors.make("invalid", f"{path} is a group", "name one of its arrays")
     return gwpy(array, start, end, **options)

@@ -5,20 +5,30 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from icecore import errors
+from icecore.ingest.finer_times import in_units, packing
 from icecore.ingest.report import Report, Row
+from icecore.ingest.repository_source import stored_entry
+from icecore.integrations.stored_encoding import as_dataset, like_stored
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.open import open as open_repo
 from icecore.repository.repo import Repo
-from icecore.sources.memory.packed_range import checked
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
+from icecore.sources.mapping.cf_compare import sourced
+from icecore.sources.mapping.column_nulls import null_of
+from icecore.sources.mapping.time_units import spans_or_times
+from icecore.sources.memory import xarray_objects
+from icecore.sources.memory.region_reader import RegionReader
+from icecore.writing.array_writer import ArrayWriter
+from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
     from icecore.integrations.xarray_accessor import Region
@@ -37,34 +47,95 @@ def write_region(
 ) -> Report:
     """Write ``item`` over a region; see :meth:`icecore.integrations.xarray_accessor.Accessor.to`."""
     began = time.perf_counter()
-    dataset = item if isinstance(item, xr.Dataset) else _dataset(item)
+    dataset = as_dataset(item)
     repo = into if isinstance(into, Repo) else open_repo(into, storage=storage)
     repo = repo.at(repo.ref)
     arrays = _stored(repo, group, dataset)
     slices = _slices(dataset, repo, group, region)
-    dataset = _packable(_fitting(dataset, arrays, slices), arrays)
+    dataset = _fitting(like_stored(dataset, arrays), arrays, slices)
+    entries = _entries(dataset, repo, group)
     with repo.writer(message or f"write a region of {address.absolute(group)}") as writer:
-        try:
-            # Chunks are aligned here, also at the borders of a region.
-            options: dict[str, Any] = {"consolidated": False, "safe_chunks": False}
-            dataset.to_zarr(writer.store(), group=group, region=slices, mode="r+", **options)
-        except ValueError as error:
-            if isinstance(error, errors.Error):
-                raise
-            raise errors.make(
-                "mismatch", f"{group}: {error}", "write variables as they are stored"
-            ) from error
+        _write_all(writer, dataset, arrays, entries, slices)
     report = Report([Row(arrays[n].path, "packed", raw=v.nbytes) for n, v in dataset.variables.items()])
     report.snapshot, report.bytes_stored = writer.snapshot_id, writer.bytes_stored
     report.seconds = time.perf_counter() - began
     return report
 
 
-def _dataset(array: xr.DataArray) -> xr.Dataset:
-    if not isinstance(array.name, str):
-        message = f"a DataArray needs a string for a name (got {array.name!r})"
-        raise errors.make("invalid", message, "name it: array.rename('t2m')")
-    return array.to_dataset()
+def _entries(dataset: xr.Dataset, repo: Repo, group: str) -> dict[str, ArrayEntry]:
+    """Return the encoded variables, in the dtypes and units of the stored arrays.
+
+    Raises:
+        Error: ``mismatch`` for values that the stored arrays can't hold.
+    """
+    new = xarray_objects.open(dataset, "the dataset")
+    stored = ArrayMap("the repository")
+    for path in new.arrays:
+        stored.add(stored_entry(repo._array(address.join(group, path)), path))
+    ours, _ = members = sourced([stored, new])
+    for path, entry in new.arrays.items():
+        like = ours[path]
+        if spans_or_times(like.attrs) and like.entry.dtype.kind in "iuf" and not packing(like):
+            made = in_units(members[1][path], like, str(like.attrs.get("units")), like.entry.dtype)
+            if made is None:
+                kept = f"{like.entry.dtype} {like.attrs.get('units')!r}"
+                message = f"{path}: some of its times are not exact in the stored {kept}"
+                raise errors.make("mismatch", message, "append_dim=… stores such times in finer units")
+            new.arrays[path] = made
+        elif entry.data_type != like.entry.data_type:
+            message = f"{path} is {like.entry.dtype} in the repository, {entry.dtype} in the dataset"
+            raise errors.make("mismatch", message, "write variables as they are stored")
+        else:
+            new.arrays[path] = _with_null(entry, like.entry)
+    return {path.strip("/"): entry for path, entry in new.arrays.items()}
+
+
+def _with_null(entry: ArrayEntry, stored: ArrayEntry) -> ArrayEntry:
+    """Return strings with the stored array's value for missing ones."""
+    null, mine = null_of(stored), null_of(entry)
+    if entry.renulled is None or null == mine:
+        return entry
+    made = entry.renulled(null, entry.dtype) if null is not None else None
+    if made is None:
+        message = f"{entry.path}: the stored strings have no value for missing ones"
+        if null is not None:
+            message = f"{entry.path}: {null!r} represents missing strings in the repository"
+        raise errors.make("mismatch", message, "fill the missing ones: dataset.fillna({'name': ''})")
+    return made
+
+
+def _write_all(
+    writer: Writer,
+    dataset: xr.Dataset,
+    arrays: Mapping[Any, Array],
+    entries: Mapping[str, ArrayEntry],
+    slices: Slices,
+) -> None:
+    """Write the encoded variables over parts of the arrays; dask computes all of its arrays at once."""
+    lazy: list[tuple[Any, _Target, tuple[slice, ...]]] = []
+    for name, variable in dataset.variables.items():
+        part = tuple(slices.get(str(dim), slice(None)) for dim in variable.dims)
+        array, read = writer[arrays[name].path], entries[str(name)].read
+        if variable.chunks is not None and isinstance(read, RegionReader):
+            lazy.append((read.array, _Target(array), part))
+        else:
+            assert read is not None
+            array[part] = read(tuple(slice(0, n) for n in variable.shape))
+    if lazy:
+        import dask.array as da
+
+        sources, targets, parts = zip(*lazy, strict=True)
+        da.store(list(sources), list(targets), regions=list(parts), lock=False)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Array that dask's tasks write to."""
+
+    array: ArrayWriter
+
+    def __setitem__(self, part: tuple[slice, ...], block: Any) -> None:
+        self.array[part] = np.asarray(block)
 
 
 def _stored(repo: Repo, group: str, dataset: xr.Dataset) -> dict[Any, Array]:
@@ -86,15 +157,6 @@ def _stored(repo: Repo, group: str, dataset: xr.Dataset) -> dict[Any, Array]:
     return {name: known[str(name)] for name in dataset.variables}
 
 
-def _packable(dataset: xr.Dataset, arrays: dict[Any, Array]) -> xr.Dataset:
-    """Return the dataset; its numbers are checked where the stored array is of packed integers."""
-    found = {}
-    for name, variable in dataset.variables.items():
-        array = arrays[name]
-        found[name] = checked(variable, {**array.attrs, "dtype": array.dtype}, array.path)
-    return dataset.assign({name: found[name] for name in dataset.data_vars})
-
-
 def _slices(dataset: xr.Dataset, repo: Repo, group: str, region: Region) -> Slices:
     """Return the region with a slice for each dimension that ``region`` leaves to the coordinates."""
     if isinstance(region, str) and region != "auto":
@@ -108,13 +170,15 @@ def _slices(dataset: xr.Dataset, repo: Repo, group: str, region: Region) -> Slic
             known = ", ".join(map(str, stored.dims))
             raise errors.make("not-found", f"region: no dimension {dim!r}", f"{group} has {known}")
         part = _located(dataset, stored, dim) if isinstance(part, str) and part == "auto" else part
-        if not isinstance(part, slice) or part.step not in (None, 1):
-            raise errors.make("invalid", f"region of {dim}: {part!r}", "a slice with step 1, or 'auto'")
-        start, stop, _ = part.indices(stored.sizes[dim])
-        if stop - start != dataset.sizes[dim]:
-            message = f"region of {dim}: {stop - start:,} elements for {dataset.sizes[dim]:,} of the dataset"
+        if not isinstance(part, slice) or (part.step is not None and part.step < 1):
+            raise errors.make(
+                "invalid", f"region of {dim}: {part!r}", "a slice with a positive step, or 'auto'"
+            )
+        places = range(*part.indices(stored.sizes[dim]))
+        if len(places) != dataset.sizes[dim]:
+            message = f"region of {dim}: {len(places):,} elements for {dataset.sizes[dim]:,} of the dataset"
             raise errors.make("mismatch", message, f"{dim} has {stored.sizes[dim]:,} elements in {group}")
-        found[dim] = slice(start, stop)
+        found[dim] = slice(places.start, places.stop, places.step)
     return found
 
 
@@ -146,13 +210,15 @@ def _fitting(dataset: xr.Dataset, arrays: dict[Any, Array], region: Slices) -> x
                 raise errors.make("mismatch", message, f"add {dim} to region")
         if variable.chunks is not None:
             unit = array.shards or array.chunks or (1,) * array.ndim
-            first = [region[str(d)].start if d in region else 0 for d in variable.dims]
-            parts = map(_parts, first, variable.shape, unit)
+            spans = [region.get(str(d), slice(0, None, 1)) for d in variable.dims]
+            parts = (
+                _parts(s.start, n, s.step, u) for s, n, u in zip(spans, variable.shape, unit, strict=True)
+            )
             aligned[name] = variable.chunk(dict(zip(variable.dims, parts, strict=True)))
     return dataset.assign(aligned) if aligned else dataset
 
 
-def _parts(start: int, length: int, unit: int) -> tuple[int, ...]:
-    """Lengths of the parts of ``start … start + length`` in chunks of ``unit`` elements."""
-    edges = [start, *range(start // unit * unit + unit, start + length, unit), start + length]
-    return tuple(b - a for a, b in pairwise(edges))
+def _parts(start: int, length: int, step: int, unit: int) -> tuple[int, ...]:
+    """Numbers of the elements ``start, start + step, …`` that lie in the same chunk of ``unit`` elements."""
+    chunks = (start + step * np.arange(length)) // unit
+    return tuple(np.unique(chunks, return_counts=True)[1].tolist())

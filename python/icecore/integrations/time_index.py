@@ -40,7 +40,7 @@ class TimeTransform(CoordinateTransform):
 
     def forward(self, dim_positions: dict[str, Any]) -> dict[Hashable, Any]:
         """Return the labels of positions."""
-        times = _times(self.axis, np.asarray(dim_positions[self.dim]).astype("i8"))
+        times = self.axis.times(np.asarray(dim_positions[self.dim]).astype("i8"))
         utc = utc_of_gps(times) if self.axis.epoch == GPS else times
         return {self.dim: utc.view("M8[ns]")}
 
@@ -71,17 +71,6 @@ class TimeTransform(CoordinateTransform):
             return None  # the start is rounded to nanoseconds: labels behind it would be rounded again
         axis = TimeAxis(start, self.axis.step * kept.step, (), self.axis.epoch)
         return TimeTransform(axis, self.dim, len(kept))
-
-
-def _times(axis: TimeAxis, index: np.ndarray) -> np.ndarray:
-    """Return the times of samples in nanoseconds, rounded like :meth:`TimeAxis.time`."""
-    over, under = axis.step.numerator * NS, axis.step.denominator
-    if over * under >= 1 << 62:  # products overflow int64
-        return np.array([axis.time(int(i)) for i in index.flat], "i8").reshape(index.shape)
-    turns, rest = np.divmod(index, under)
-    whole, part = np.divmod(rest * over, under)
-    up = (2 * part > under) | ((2 * part == under) & (whole % 2 == 1))
-    return axis.t0 + turns * over + whole + up
 
 
 class TimeIndex(CoordinateTransformIndex):

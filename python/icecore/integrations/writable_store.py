@@ -15,6 +15,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.metadata.v3 import ArrayV3Metadata
 
 from icecore import errors
+from icecore.codecs.spec import with_checksum
 from icecore.integrations.chunk_bytes import decoded, encoded
 from icecore.integrations.zarr_view import DecodedStore, _cut
 from icecore.repository.nodes import OURS, Node
@@ -190,7 +191,7 @@ class WritableStore(DecodedStore):
             document.get("dimension_names"),
             chunk if chunk is not None else unit,
             unit,
-            "auto" if is_default else codecs,
+            "auto" if is_default else with_checksum(codecs),
             described.fill_value,
             attrs,
         )

@@ -15,7 +15,7 @@ from xarray.backends import BackendEntrypoint, StoreBackendEntrypoint
 
 from icecore import errors
 from icecore.integrations import xarray_accessor as xarray_accessor  # registers `.icecore`
-from icecore.integrations.xarray_store import XarrayStore
+from icecore.integrations.xarray_store import Known, XarrayStore
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.group import Group
@@ -104,11 +104,12 @@ class IcecoreBackend(BackendEntrypoint):
     ) -> dict[str, xr.Dataset]:
         """Return every group below ``group`` (default: the root) as a dataset, by relative path."""
         root = _group(filename_or_obj, group, ref, storage, allow_links)
-        datasets = {}
+        datasets: dict[str, xr.Dataset] = {}
+        known: Known = {}
         for path, below in root.repo.groups.items():
             if path == root.path or root.path == "/" or path.startswith(root.path + "/"):
                 name = "/" + path[len(root.path) :].strip("/")
-                datasets[name] = _dataset(below, rtol, drop_variables=drop_variables, **decoding)
+                datasets[name] = _dataset(below, rtol, known, drop_variables=drop_variables, **decoding)
         return datasets
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
@@ -129,8 +130,8 @@ def to_xarray(node: Array | Group, **options: Any) -> Any:
     return dataset[node.name]
 
 
-def _dataset(group: Group, rtol: float | None, **decoding: Any) -> xr.Dataset:
-    store = XarrayStore(group, rtol)
+def _dataset(group: Group, rtol: float | None, known: Known | None = None, **decoding: Any) -> xr.Dataset:
+    store = XarrayStore(group, rtol, known)
     dataset = StoreBackendEntrypoint().open_dataset(store, **decoding)
     axes = store.time_axes(dataset.variables)
     if not axes:

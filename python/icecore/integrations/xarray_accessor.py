@@ -15,6 +15,7 @@ import xarray as xr
 from icecore import errors
 from icecore.ingest.pack import pack
 from icecore.integrations.region_write import write_region
+from icecore.integrations.stored_encoding import as_dataset, like_stored, stored_arrays
 
 if TYPE_CHECKING:
     from icecore.ingest.report import Report
@@ -41,15 +42,18 @@ class Accessor:
     ) -> Report:
         """Write a Dataset or DataArray into a repository, in one commit.
 
-        Variables are CF-encoded as :meth:`xarray.Dataset.to_zarr` does. dask arrays are computed shard by
-        shard; with ``region`` chunk by chunk.
+        Variables are CF-encoded as :meth:`xarray.Dataset.to_zarr` does; with ``append_dim`` and ``region``
+        like the stored arrays: in their dtype, units, scale and fill value. Numbers that don't fit are
+        refused. If appended times need finer units than the stored ones, the stored times are written again
+        in finer units. dask arrays are computed shard by shard; with ``region`` chunk by chunk.
 
         Args:
             into: a repository or its location; it is created if it does not exist.
             group: the group of the variables.
-            append_dim: append to the arrays of the group along this dimension.
-            region: overwrite a part of the arrays of the group: dimension name → slice, or ``"auto"`` to
-                find the part by the coordinates of the dataset.
+            append_dim: append to the arrays of the group along this dimension; they are created if the group
+                has none.
+            region: overwrite a part of the arrays of the group: dimension name → slice, which may have a
+                step, or ``"auto"`` to find the part by the coordinates of the dataset.
             **options: options of :func:`icecore.pack` without ``region``; ``message`` and ``storage`` with
                 it.
 
@@ -73,13 +77,19 @@ class Accessor:
             >>> repo.at("main")["/run/t2m"][:, 0].tolist()
             [0.0, 0.0, 0.0, 1.0]
         """
-        if region is None:
-            appended: dict[str, Any] = {} if append_dim is None else {"concat": append_dim, "append": True}
-            return pack(self._item, into, group, **appended, **options)
-        if append_dim is not None:
+        if region is not None and append_dim is not None:
             message = "append_dim and region exclude each other"
             raise errors.make("invalid", message, "append first, then write the region")
-        return write_region(self._item, into, group, region, **options)
+        if region is not None:
+            return write_region(self._item, into, group, region, **options)
+        if append_dim is None:
+            return pack(self._item, into, group, **options)
+        dataset = as_dataset(self._item)
+        arrays = stored_arrays(into, group, options.get("storage"))
+        if not arrays:
+            return pack(dataset, into, group, **{"grows": append_dim, **options})
+        dataset = like_stored(dataset, arrays)
+        return pack(dataset, into, group, append_dim, append=True, **options)
 
 
 class TreeAccessor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -22,15 +22,18 @@ from icecore.repository.typed_attributes import marker, typed
 #: units of latitude and longitude
 _DEGREES = re.compile("degrees?_?(north|east|N|E)")
 _TEXT = np.dtype("O", metadata={"element_type": str})
+#: path of a group → array → dimension names
+Known = dict[str, dict[str, tuple[str, ...]]]
 
 
 class XarrayStore(AbstractDataStore):
     """Variables, attributes and dimensions of one group, in the form that xarray's decoders expect."""
 
-    def __init__(self, group: Group, rtol: float | None) -> None:
+    def __init__(self, group: Group, rtol: float | None, known: Known | None = None) -> None:
+        """``known`` caches the dimensions of parent groups when all groups of a tree are opened."""
         self._group = group
         self._rtol = rtol
-        self._names = _dimension_names(group)
+        self._names = _dimension_names(group, {} if known is None else known)
         self._exact = set() if rtol is None else _axes(group)
 
     def get_variables(self) -> dict[str, xr.Variable]:
@@ -181,15 +184,21 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
     return coarse[normal & ((given != array.fill_value) | (coarse == given))]
 
 
-def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
+def _dimension_names(group: Group, known: Known) -> dict[str, tuple[str, ...]]:
     """Return array → dimension names; unnamed axes get ``phony_dim_N`` by length, as in netCDF-4.
 
     Numbers continue after those of the parent groups, because the groups of a tree must agree.
     """
+    if group.path not in known:
+        known[group.path] = _named(group, known)
+    return known[group.path]
+
+
+def _named(group: Group, known: Known) -> dict[str, tuple[str, ...]]:
     arrays = group.arrays
     if all(dim is not None for array in arrays.values() for dim in array.dims):
         return {name: tuple(map(str, array.dims)) for name, array in arrays.items()}
-    taken = {dim for array in arrays.values() for dim in array.dims} | _above(group)
+    taken = {dim for array in arrays.values() for dim in array.dims} | _above(group, known)
     free = (name for name in map("phony_dim_{}".format, count()) if name not in taken)
     phony: dict[tuple[int, int], str] = {}
     names = {}
@@ -207,9 +216,9 @@ def _dimension_names(group: Group) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _above(group: Group) -> set[str]:
+def _above(group: Group, known: Known) -> set[str]:
     """Return the dimensions of all parent groups."""
     if group.path == "/":
         return set()
-    parent = Group(group.repo, group.repo._nodes[group._node.parent])
-    return _above(parent) | {dim for dims in _dimension_names(parent).values() for dim in dims}
+    parent = cast("Group", group.repo[group._node.parent])
+    return _above(parent, known) | {dim for dims in _dimension_names(parent, known).values() for dim in dims}

@@ -31,6 +31,8 @@ _INDEX_GROWN = 1_024
 _VERTICES = 8
 #: key in icecore's attributes: the goal of the codec choice for an array without data
 WISH = "wish"
+#: value of the attribute ``growth`` of an array whose chunks keep one length as it grows
+REGULAR = "regular"
 _INDEX_CODECS: list[Codec] = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
 
 
@@ -179,6 +181,30 @@ def regridded(document: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     inner = outer[0]["configuration"]["codecs"] if outer[0]["name"] == "sharding_indexed" else outer
     shape = [0, *document["shape"][1:]]
     return {**document, "shape": shape, "chunk_grid": _grid(layout), "codecs": _sharded(layout, inner)}
+
+
+def by_chunks(document: Mapping[str, Any], chunk: Sequence[int]) -> dict[str, Any]:
+    """Return a metadata document with listed chunk lengths instead of shards, for an array that grows by
+    chunks of any length along its first axis; ``chunk`` is the shape of a full chunk.
+    """
+    outer = document["codecs"]
+    inner = outer[0]["configuration"]["codecs"] if outer[0]["name"] == "sharding_indexed" else outer
+    counts = [divmod(n, c) for n, c in zip(document["shape"], chunk, strict=True)]
+    rows = [[chunk[0], counts[0][0]]] if counts[0][0] else []
+    rows += [counts[0][1]] if counts[0][1] or not rows else []
+    others = [[[c, max(n + bool(rest), 1)]] for c, (n, rest) in zip(chunk[1:], counts[1:], strict=True)]
+    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [rows, *others]}}
+    attributes = dict(document.get("attributes", {}))
+    attributes[OURS] = {**attributes.get(OURS, {}), "grown": {"chunk": list(chunk)}}
+    return {**document, "chunk_grid": grid, "codecs": inner, "attributes": attributes}
+
+
+def with_rows(document: Mapping[str, Any], runs: Sequence[Any]) -> dict[str, Any]:
+    """Return a metadata document with other chunk lengths along the first axis."""
+    configuration = document["chunk_grid"]["configuration"]
+    shapes = [list(runs), *configuration["chunk_shapes"][1:]]
+    grid = {**document["chunk_grid"], "configuration": {**configuration, "chunk_shapes": shapes}}
+    return {**document, "chunk_grid": grid}
 
 
 def _grid(layout: Layout) -> dict[str, Any]:

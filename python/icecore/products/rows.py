@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.tables.query.scan import arrow
+from icecore.tables.query.scan import arrow, to_pandas
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class Rows:
 
     def to_pandas(self) -> Any:
         """Return all rows as a pandas DataFrame."""
-        return self.read_all().to_pandas()
+        return to_pandas(self.read_all())
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Return all rows: name → array."""

@@ -19,7 +19,7 @@ _UNITS = (
     {"s": 1.0, "ms": 0.001, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86400.0},
     {"degrees": 1.0, "deg": 1.0, "°": 1.0, "rad": math.degrees(1.0)},
 )
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*?)?\s*")
+_NUMBER = re.compile(r"([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\d\s].*)?")
 _TRUTH = {
     "true": True,
     "yes": True,
@@ -160,7 +160,7 @@ def _number(owner: str, parameter: Parameter, kind: Any, value: Any) -> Any:
 
 
 def _with_unit(owner: str, parameter: Parameter, text: str) -> float:
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text.strip())
     if match is None:
         raise _refused(owner, parameter, text, accepted(parameter) or "a number")
     number, unit = float(match[1]), match[2]

@@ -59,6 +59,8 @@ class _Fetch:
     def __call__(self) -> dict[str, str]:
         try:
             returned = self._function()
+        except errors.Error:
+            raise  # of a profile of ours
         except Exception as error:  # its text may contain a token
             message = f"the function of storage option credentials raised {type(error).__name__}"
             raise errors.make("permission", message, "call it alone to see why") from error

@@ -152,7 +152,7 @@ class Group(Members):
         return len(self._members())
 
     def _members(self) -> list[Node]:
-        return [node for node in self._repo._visible() if node.path != "/" and node.parent == self.path]
+        return self._repo._members(self.path)
 
     def __repr__(self) -> str:
         from icecore.display import tree

@@ -7,12 +7,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from icecore import errors
-from icecore.repository import address
+from icecore.repository import address, channel_names, trend_names
 from icecore.repository.array import Array
 from icecore.repository.cached_property import cached_property
 from icecore.repository.group import Group, Members
 from icecore.repository.nodes import Node, hidden, suggestion
-from icecore.repository.trend_names import stored_path
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -59,7 +58,33 @@ class Hierarchy(Members):
 
     @cached_property
     def _nodes(self) -> dict[str, Node]:
-        return {path: Node(path, is_array, text) for path, is_array, text in self._native.nodes()}
+        return {path: self._described(path, *rest) for path, *rest in self._native.nodes()}
+
+    @cached_property
+    def _known(self) -> dict[str, Node]:
+        """The nodes that were asked for, so that each document is parsed once."""
+        return {}
+
+    def _described(self, path: str, is_array: bool, text: str) -> Node:
+        return self._known.setdefault(path, Node(path, is_array, text))
+
+    def _node(self, path: str) -> Node | None:
+        """Return the node at a path, without reading the list of all nodes."""
+        if path in self._known:
+            return self._known[path]
+        found = self._native.node(path)
+        return None if found is None else self._described(*found)
+
+    @cached_property
+    def _listed(self) -> dict[str, list[Node]]:
+        return {}
+
+    def _members(self, group: str) -> list[Node]:
+        """Return the visible members of a group, in the order of their paths."""
+        if group not in self._listed:
+            found = [] if hidden(group) else [self._described(*each) for each in self._native.members(group)]
+            self._listed[group] = [node for node in found if not hidden(node.path)]
+        return self._listed[group]
 
     def _visible(self) -> list[Node]:
         return [node for node in self._nodes.values() if not hidden(node.path)]
@@ -77,15 +102,16 @@ class Hierarchy(Members):
     def __getitem__(self, path: str) -> Array | Group:
         """Return the array or group at ``path``; the leading ``/`` is optional.
 
-        Stored trends have LIGO's names: ``/H1/GDS-CALIB_STRAIN.mean,m-trend``.
+        Channels of frame files have their names too (``H1:GDS-CALIB_STRAIN``), and stored trends have LIGO's:
+        ``H1:GDS-CALIB_STRAIN.mean,m-trend``, or with the array's path in front of the dot.
 
         Raises:
-            Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths.
+            Error: ``not-found`` (also a ``KeyError``); the hint names the most similar paths. ``invalid`` for
+                a channel that several groups have.
         """
         absolute = address.absolute(path)
-        node = self._nodes.get(absolute, _ROOT if absolute == "/" else None)
-        trend = stored_path(absolute) if node is None else None
-        if trend is not None and (node := self._nodes.get(trend)) is None:
+        node = self._find(absolute)
+        if node is None and trend_names.split(absolute) is not None:
             hint = "icecore link --summaries, or icecore pack --windows 1s,60s, write trends"
             raise errors.make("not-found", f"{absolute}: no such trend is stored in {self.url}", hint)
         if node is None:
@@ -96,7 +122,41 @@ class Hierarchy(Members):
         return Array(repo, node) if node.is_array else Group(repo, node)
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and address.absolute(path) in self._nodes
+        return isinstance(path, str) and self._find(address.absolute(path)) is not None
+
+    def _find(self, path: str) -> Node | None:
+        """Return the node at a path, or of the channel or stored trend of that name."""
+        node = self._node(path) or (_ROOT if path == "/" else None)
+        if node is not None:
+            return node
+        if (trend := trend_names.split(path)) is not None:
+            channel, statistic, seconds = trend
+            of = self._find(channel)
+            stored = None if of is None else f"{trend_names.level(of.path, seconds)}/{statistic}"
+            return None if stored is None else self._node(stored)
+        return self._channel(path) if ":" in path else None
+
+    def _channel(self, path: str) -> Node | None:
+        """Return the array of a channel whose name is given as a path, in a group or without one.
+
+        Raises:
+            Error: ``invalid`` if several groups have the channel.
+        """
+        group, _, name = path.rpartition("/")
+        node = self._node(group + channel_names.array_path(name))
+        if node is not None and node.attrs.get(channel_names.KEY, name) == name:
+            return node
+        found = channel_names.find(path[1:], self._channels)
+        if len(found) > 1:
+            message = f"{path[1:]} is at {' and '.join(found[:3])} in {self.url}"
+            raise errors.make("invalid", message, f"name one: {found[0]}")
+        return self._nodes[found[0]] if found else None
+
+    @cached_property
+    def _channels(self) -> dict[str, str]:
+        """Path → name of its channel, for all arrays that state one."""
+        named = ((node.path, node.attrs.get(channel_names.KEY)) for node in self._visible() if node.is_array)
+        return {path: name for path, name in named if isinstance(name, str)}
 
     def __iter__(self) -> Iterator[str]:
         return (node.path for node in self._visible() if node.path != "/")
@@ -119,7 +179,8 @@ class Hierarchy(Members):
     @property
     def attrs(self) -> dict[str, Any]:
         """A copy of the root group's attributes."""
-        return self._nodes["/"].numbers if "/" in self._nodes else {}
+        root = self._node("/")
+        return root.numbers if root is not None else {}
 
     def __repr__(self) -> str:
         from icecore.display import tree

@@ -45,6 +45,8 @@ def missing(array: Array, data: np.ndarray) -> np.ndarray:
         data: elements as stored, before scale and offset.
     """
     found = np.zeros(data.shape, bool)
+    if data.dtype == np.int64 and " since " in str(array.attrs.get("units")):
+        found |= data == np.iinfo("i8").min  # not-a-time, which xarray stores without an attribute
     for element in nulls(array):
         is_text = array.dtype.kind == "O"
         found |= data == (element.decode() if is_text else np.frombuffer(element, array.dtype)[0])

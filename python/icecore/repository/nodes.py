@@ -24,6 +24,8 @@ _PARTS: dict[str, type] = {
     "codec": dict,
     "enum": list,
     "fill": str,
+    "grown": dict,
+    "growth": str,
     "subarrays": dict,
     "summary": dict,
     "table": dict,
@@ -159,7 +161,7 @@ def dtype_label(data_type: Any) -> str:
 
 def hidden(path: str) -> bool:
     """Whether a path belongs to an internal group."""
-    return any(part in HIDDEN for part in path.split("/"))
+    return "__" in path and any(part in HIDDEN for part in path.split("/"))
 
 
 def nearest(path: str, paths: Iterable[str], count: int = 3) -> list[str]:

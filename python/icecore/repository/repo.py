@@ -278,12 +278,10 @@ class Repo(Hierarchy, Versions):
                 data. Shards of new arrays are planned to fit. A larger shard that you choose needs three
                 times its size. The package itself and the encoders' working memory add 40 MB; codecs of goal
                 ``archive`` add 50 MB per thread.
-            commit_every: commit automatically after this many appends to each growing array, and plan the
-                shards of new arrays for it (see :mod:`icecore.writing.commit_schedule`). If threads append to
-                different arrays without waiting for each other, the arrays of a version may differ in length.
+            commit_every: commit automatically after this many appends to each growing array (see
+                :mod:`icecore.writing.commit_schedule`). If threads append to different arrays without waiting
+                for each other, the arrays of a version may differ in length.
             commit_seconds: commit automatically when this many seconds have passed; checked at each append.
-                With it, and with calls of ``commit()``, shards of new arrays are planned again as soon as
-                the number of rows per commit is known (:mod:`icecore.writing.shard_replan`).
 
         Raises:
             Error: ``read-only`` without a branch to commit to; ``not-found`` for ``branch``; ``conflict`` at

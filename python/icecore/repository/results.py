@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from icecore.display import text
+from icecore.repository.time_axis import seconds_text
 
 #: an n-dimensional box: the first element, and one past the last, along each axis
 Box = tuple[list[int], list[int]]
@@ -135,10 +136,10 @@ class ValueComparison(_Value):
     def __str__(self) -> str:
         where = ""
         if self.stretch is not None:
-            where = f" from GPS {self.stretch[0] / 1e9:.9g} to {self.stretch[1] / 1e9:.9g}"
+            where = f" from GPS {seconds_text(self.stretch[0])} to {seconds_text(self.stretch[1])}"
         lines = [f"{text.plural(self.compared, 'element')} compared{where}: {self.differ:,} differ"]
         if self.first is not None:
-            time = f", GPS {self.first_time / 1e9:.9f}" if self.first_time is not None else ""
+            time = f", GPS {seconds_text(self.first_time)}" if self.first_time is not None else ""
             most = f"; largest difference {self.largest:.6g}" if self.largest is not None else ""
             lines.append(f"first difference at [{', '.join(map(str, self.first))}]{time}{most}")
         for name, count in (("first", self.only_first), ("second", self.only_second)):

@@ -127,11 +127,11 @@ def axis_indexes(shape: Sequence[int], sel: tuple[Any, ...]) -> list[np.ndarray]
     return indexes
 
 
-def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
-    """Return the box that integers and slices with step 1 select.
+def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[range, ...], list[int]]:
+    """Return the box that integers and slices with positive steps select.
 
     Returns:
-        The first element, the element one past the last (both along each axis), and the axes of the result.
+        The selected indexes of each axis, and the axes of the result.
 
     Raises:
         Error: ``selection`` for any other index, and for an integer outside the array.
@@ -140,19 +140,17 @@ def box(sel: Any, shape: tuple[int, ...], path: str) -> tuple[tuple[int, ...], t
     dots = sum(item is Ellipsis for item in given)
     if dots > 1 or len(given) - dots > len(shape):
         raise errors.make("selection", f"{path}: too many indexes for shape {shape} (got {sel!r})")
-    start, stop, kept = [], [], []
+    places, kept = [], []
     for axis, (item, n) in enumerate(zip(per_axis(given, len(shape)), shape, strict=True)):
         if is_int(item) and -n <= item < n:
-            begin, end = int(item) % n, int(item) % n + 1
-        elif isinstance(item, slice) and item.step in (None, 1):
-            begin, end, _ = item.indices(n)
+            places.append(range(int(item) % n, int(item) % n + 1))
+        elif isinstance(item, slice) and (item.step is None or (is_int(item.step) and item.step > 0)):
+            places.append(range(*item.indices(n)))
             kept.append(axis)
         else:
             raise errors.make(
                 "selection",
                 f"can't write to {item!r} along axis {axis} (length {n}) of {path}",
-                "use integers inside the array, or slices with step 1",
+                "use integers inside the array, or slices with a positive step",
             )
-        start.append(begin)
-        stop.append(max(begin, end))
-    return tuple(start), tuple(stop), kept
+    return tuple(places), kept

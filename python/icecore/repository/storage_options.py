@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import configparser
 import os
+import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from icecore import errors
-from icecore.repository import bucket_urls, credentials
+from icecore.repository import aws_profiles, bucket_urls, credentials
 
 #: the engine's name ← names that obstore, s3fs (fsspec) and AWS use
 _SPELLINGS = {
@@ -21,17 +20,15 @@ _SPELLINGS = {
     "anonymous": ("anon", "skip_signature", "aws_skip_signature", "no_sign_request"),
     "allow_http": ("aws_allow_http",),
     "force_path_style": ("aws_force_path_style",),
+    "virtual_hosted_style_request": ("aws_virtual_hosted_style_request",),
     "account_name": ("azure_storage_account_name",),
     "account_key": ("azure_storage_account_key", "azure_storage_access_key", "access_key"),
     "sas_token": ("azure_storage_sas_token", "azure_storage_sas_key", "sas_key"),
     "credentials": ("credential_provider",),
 }
+#: an option for one address: ``s3://bucket/prefix.region``, ``https://host.header.cookie``
+_ADDRESSED = re.compile(r"(\w+://.+?)\.(header\..+|[^./]+)")
 _NAMES = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
-#: values that are obstore's opposite of ours
-_OPPOSITE = {
-    "virtual_hosted_style_request": "force_path_style",
-    "aws_virtual_hosted_style_request": "force_path_style",
-}
 #: dictionaries of s3fs inside its options
 _NESTED = ("client_kwargs", "credentials")
 #: when the keys beside it expire, in dictionaries of NASA's services; the store says so itself
@@ -50,10 +47,12 @@ _PUBLIC = (
     "anonymous",
     "allow_http",
     "force_path_style",
+    "virtual_hosted_style_request",
     "account_name",
     "lock_timeout",
+    "sync",
+    "retry_timeout",
 )
-_KEYS = ("access_key_id", "secret_access_key", "session_token")
 _PROFILE = ("profile", "aws_profile", "profile_name")
 #: variables that give credentials without a profile
 _GIVEN = ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
@@ -66,6 +65,9 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
         url: what they are for. Profiles of the environment are used for ``s3://`` only.
         storage: options under the names of obstore, fsspec, AWS or the engine.
 
+    Options for one address, which nothing else gets, have its prefix: ``{"s3://archive": {…}}``, or
+    ``s3://archive.region`` on the command line.
+
     Returns:
         The options, with the keys of the profile that they or ``AWS_PROFILE`` name.
 
@@ -73,11 +75,12 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
         Error: ``invalid`` for an option that is given twice with different values, or a value of another type
             than string, number and bool; ``not-found`` for a missing profile.
     """
+    storage, addressed = _by_address(storage or {})
     options: dict[str, str] = {}
     profile = None
     if (account := bucket_urls.account(url)) is not None:
         options["account_name"] = account
-    for name, value in _flat(storage or {}):
+    for name, value in _flat(storage):
         if name.lower() in _PROFILE:
             profile = value
             continue
@@ -87,19 +90,69 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
             raise errors.make("invalid", message, f"give one of {known}, {', '.join(_SPELLINGS[known])}")
     if url.startswith("gs://") and "session_token" in options:
         options |= _google_token(options.pop("session_token"))
-    return _with_profile(options, profile, url.startswith("s3://"))
+    own = _with_profile(options, profile, url.startswith("s3://"))
+    for address, given in addressed.items():
+        own |= {f"{address}.{name}": value for name, value in resolve(address, given).items()}
+    return own
+
+
+def options_for(url: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Of resolved options those for ``url``, as the engine's ``options_for``: of the longest address that
+    covers it, or else those without an address.
+    """
+    own, addressed = _by_address(options)
+    covering = [address for address in addressed if url == address or url.startswith(f"{address}/")]
+    return dict(addressed[max(covering, key=len)] if covering else own)
+
+
+def addresses(options: Mapping[str, Any]) -> list[str]:
+    """The addresses for which there are options of their own."""
+    return list(_by_address(options)[1])
+
+
+def _by_address(storage: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The options without an address, and those of each address."""
+    own: dict[str, Any] = {}
+    addressed: dict[str, dict[str, Any]] = {}
+    for key, value in storage.items():
+        if "://" not in key:
+            own[key] = value
+        elif isinstance(value, Mapping):
+            addressed.setdefault(_address(key), {}).update(value)
+        elif match := _ADDRESSED.fullmatch(key):
+            addressed.setdefault(_address(match[1]), {})[match[2]] = value
+        else:
+            message = f"storage option {key} is for an address and names no option"
+            raise errors.make("invalid", message, f'storage={{"{key}": {{"region": "us-west-2"}}}}')
+    return own, addressed
+
+
+def _address(text: str) -> str:
+    return bucket_urls.canonical(text.rstrip("/"))
 
 
 def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
     """The options that may be stored or sent to other processes: without keys, tokens and headers."""
-    return {name: value for name, value in options.items() if _NAMES.get(name.lower(), name) in _PUBLIC}
+    return {name: value for name, value in options.items() if _plain(name) in _PUBLIC}
+
+
+def _plain(name: str) -> str:
+    """The engine's name of an option, without an address."""
+    match = _ADDRESSED.fullmatch(name)
+    own = match[2] if match else name
+    return _NAMES.get(own.lower(), own)
 
 
 def with_keys(options: Mapping[str, str]) -> dict[str, str]:
-    """The options for a worker process of this one: a function of credentials is replaced by its keys."""
-    found = dict(options)
-    name = found.pop("credentials", None)
-    return found if name is None else {**found, **credentials.current(name)}
+    """The options for a worker process of this one: functions of credentials are replaced by their keys."""
+    found = {}
+    for name, value in options.items():
+        prefix, dot, last = name.rpartition(".")
+        if last == "credentials":
+            found |= {f"{prefix}{dot}{key}": held for key, held in credentials.current(value).items()}
+        else:
+            found[name] = value
+    return found
 
 
 def _flat(storage: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -139,53 +192,20 @@ def _connection(text: str) -> list[tuple[str, str]]:
 
 
 def _named(name: str, value: str) -> tuple[str, str]:
-    lower = name.lower()
-    if lower in _OPPOSITE:
-        return _OPPOSITE[lower], "false" if value.lower() in ("true", "1", "yes") else "true"
-    return _NAMES.get(lower, name), value
+    return _NAMES.get(name.lower(), name), value
 
 
 def _with_profile(options: dict[str, str], profile: str | None, is_s3: bool) -> dict[str, str]:
     named = profile
+    has_keys = any(name in options for name in ("access_key_id", "anonymous", "credentials"))
     if named is None:
-        has_keys = any(name in options for name in ("access_key_id", "anonymous", "credentials"))
         if not is_s3 or has_keys or any(os.environ.get(name) for name in _GIVEN):
             return options
-        named = os.environ.get("AWS_PROFILE")
-    found = _profile(named or "default")
+        named = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE")
+    found = aws_profiles.profile(named or "default", has_keys)
     if found is None:
         if named is None:
             return options
-        message = f"no AWS profile {named} in {_file('credentials')} or {_file('config')}"
+        message = f"no AWS profile {named} in {aws_profiles.files()}"
         raise errors.make("not-found", message, "check the name: aws configure list-profiles")
     return {**found, **options}
-
-
-def _file(name: str) -> Path:
-    variable = {"credentials": "AWS_SHARED_CREDENTIALS_FILE", "config": "AWS_CONFIG_FILE"}[name]
-    given = os.environ.get(variable)
-    return Path(given).expanduser() if given else Path.home() / ".aws" / name
-
-
-def _profile(name: str) -> dict[str, str] | None:
-    """Keys, region and endpoint of a profile; None if no file has it."""
-    found: dict[str, str] | None = None
-    for file, section in (
-        ("config", name if name == "default" else f"profile {name}"),
-        ("credentials", name),
-    ):
-        parser = configparser.ConfigParser(interpolation=None, default_section="")
-        try:
-            parser.read(_file(file), encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError) as error:
-            reason = type(error).__name__  # its text shows the line, which may be a key
-            message = f"{_file(file)} can't be read: {reason}"
-            raise errors.make("format", message, "see the AWS documentation of this file") from None
-        if not parser.has_section(section):
-            continue
-        read = {_NAMES[key]: value for key, value in parser[section].items() if key in _NAMES}
-        found = {
-            **(found or {}),
-            **{key: read[key] for key in (*_KEYS, "region", "endpoint_url") if key in read},
-        }
-    return found

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 #: attribute that holds the axis
 KEY = "icecore_time"
@@ -16,6 +19,17 @@ _ROUNDED = Fraction(120)
 #: clocks of an axis: GPS (since 1980-01-06, with leap seconds), or UTC as CF counts it (since 1970-01-01,
 #: without leap seconds)
 GPS, UTC = "GPS", "UTC"
+
+
+def seconds_text(time: int) -> str:
+    """Return nanoseconds as seconds with all nine decimals, which float64 can't hold.
+
+    Example:
+        >>> seconds_text(1_400_000_000_123_456_789)
+        '1400000000.123456789'
+    """
+    sign, whole = ("-", -time) if time < 0 else ("", time)
+    return f"{sign}{whole // NS}.{whole % NS:09d}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,19 @@ class TimeAxis:
     def time(self, index: int) -> int:
         """Nanoseconds of a sample."""
         return self.t0 + round(index * self.step * NS)
+
+    def times(self, index: np.ndarray) -> np.ndarray:
+        """Nanoseconds of many samples (int64), rounded like :meth:`time`."""
+        import numpy as np
+
+        over, under = self.step.numerator * NS, self.step.denominator
+        if over * under >= 1 << 62:  # products overflow int64
+            return np.array([self.time(int(i)) for i in index.flat], "i8").reshape(index.shape)
+        turns, rest = np.divmod(index, under)
+        whole, part = np.divmod(rest * over, under)
+        up = (2 * part > under) | ((2 * part == under) & (whole % 2 == 1))
+        found: np.ndarray = self.t0 + turns * over + whole + up
+        return found
 
     def index(self, time: int) -> int:
         """The sample nearest to ``time`` (nanoseconds); may lie outside the array."""

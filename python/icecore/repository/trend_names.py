@@ -12,6 +12,8 @@ STATISTICS = ("min", "max", "mean", "rms", "n")
 LETTERS = {"s": 1, "m": 60, "h": 3600}
 _NAME = re.compile(rf"^(?P<channel>.+)\.(?P<statistic>{'|'.join(STATISTICS)}),(?P<letter>[smh])-trend$")
 
+_STORED = re.compile(rf"^/{SUMMARY}(?P<channel>/.+)/\d+s/({'|'.join(STATISTICS)})$")
+
 
 def top(path: str) -> str:
     """Return the hidden group of an array's trends."""
@@ -23,15 +25,23 @@ def level(path: str, seconds: int) -> str:
     return f"{top(path)}/{seconds}s"
 
 
-def stored_path(name: str) -> str | None:
-    """Return the path of the array that LIGO calls ``name``; None if ``name`` isn't a trend.
+def split(name: str) -> tuple[str, str, int] | None:
+    """Return channel, statistic and length of the windows (seconds) of a trend; None for another name.
 
     Example:
-        >>> stored_path("/H1/GDS-CALIB_STRAIN.mean,m-trend")
-        '/__summary__/H1/GDS-CALIB_STRAIN/60s/mean'
+        >>> split("/H1/GDS-CALIB_STRAIN.mean,m-trend")
+        ('/H1/GDS-CALIB_STRAIN', 'mean', 60)
     """
     found = _NAME.match(name)
-    if found is None:
-        return None
-    channel = "/" + found["channel"].strip("/").replace(":", "/", 1)
-    return f"{level(channel, LETTERS[found['letter']])}/{found['statistic']}"
+    return None if found is None else (found["channel"], found["statistic"], LETTERS[found["letter"]])
+
+
+def channel_of(path: str) -> str | None:
+    """Return the path of the array whose trend has this path; None for another array.
+
+    Example:
+        >>> channel_of("/__summary__/H1/GDS-CALIB_STRAIN/60s/mean")
+        '/H1/GDS-CALIB_STRAIN'
+    """
+    found = _STORED.match(path)
+    return None if found is None else found["channel"]

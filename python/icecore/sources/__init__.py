@@ -27,7 +27,7 @@ from icecore.sources.files import tree_address as trees
 from icecore.sources.files.byte_source import ByteSource, open_bytes, whole
 from icecore.sources.files.identity import Identity, file_url, identity, is_remote, local_path
 from icecore.sources.files.open_files import keep_open
-from icecore.sources.files.signatures import GWF, HDF4, HDF5, NETCDF3, NPY, ROOT
+from icecore.sources.files.signatures import GWF, HDF4, HDF5, NETCDF3, NPY, is_root
 from icecore.sources.files.zip_directory import ZARR, zarr_folder
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note
 
@@ -51,8 +51,8 @@ _DIRECTORY, _EMPTY = 1 << 16, 32
 _EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
 _EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
 _EXTRAS |= {"awkward": "root", "uproot": "root"}
-#: modules that accept ``allow_missing``
-_WITH_MISSING = ("icecore.sources.root",)
+#: options of single modules, which others don't accept
+_OF_ROOT = ("allow_missing", "wanted", "keep_going")
 #: beginnings of reference files: their own keys, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -128,10 +128,6 @@ def _is_dmrpp(source: ByteSource, start: bytes) -> bool:
     return b"xmlns:dmrpp=" in source.read_at(0, 1 << 12)
 
 
-def _is_frames(source: ByteSource, start: bytes) -> bool:
-    return start.startswith(GWF) and not is_remote(source.identity.url)
-
-
 def _is_votable(source: ByteSource, start: bytes) -> bool:
     if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return False
@@ -149,10 +145,10 @@ FORMATS = [
     Format("NumPy .npy", _starts(NPY), "icecore.sources.numpy.npy"),
     Format("Zarr in a zip archive", _is_zarr_zip, "icecore.sources.zarr.store"),
     Format("NumPy .npz", _is_npz, "icecore.sources.numpy.npz"),
-    Format("gravitational-wave frames (GWF)", _is_frames, "icecore.sources.gwf"),
+    Format("gravitational-wave frames (GWF)", _starts(GWF), "icecore.sources.gwf"),
     Format("kerchunk references", _is_references, "icecore.sources.kerchunk"),
     Format("DMR++", _is_dmrpp, "icecore.sources.dmrpp"),
-    Format("ROOT", _starts(ROOT), "icecore.sources.root"),
+    Format("ROOT", lambda _, start: is_root(start), "icecore.sources.root"),
     # After the others: the signature may follow a user block of any size.
     Format("HDF5 or netCDF-4", _is_hdf5, "icecore.sources.hdf5"),
     Format("a VOTable", _is_votable, "icecore.sources.votable"),
@@ -189,7 +185,7 @@ def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **o
     Raises:
         Error: ``source-missing``; ``format`` for an unknown format; any error of the format's module.
     """
-    result = _open(source, **options)
+    result = _open(source, keep_going=keep_going, **options)
     if result.failed and not keep_going:
         raise errors.or_rest(result.failed[0])
     return result
@@ -227,17 +223,17 @@ def _row_of(source: str) -> tuple[Format, str]:
 
 def _open_tree(pattern: str, tree: str, **options: Any) -> ArrayMap:
     """Open a tree of a ROOT file, or of all files that match a pattern as one."""
-    for file in trees.files(pattern):
-        row = format_of(file)
+    if trees.files(pattern) == [pattern]:
+        row = format_of(pattern)
         if row is None or row.module != "icecore.sources.root":
             found = row.name if row is not None else "of no known format"
-            raise errors.make("format", f"{file} is {found}, it has no tree {tree}", "name ROOT files")
+            raise errors.make("format", f"{pattern} is {found}, it has no tree {tree}", "name ROOT files")
     return _open_as(_ROOT, pattern, tree=tree, **options)
 
 
 def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
-    if row.module not in _WITH_MISSING:
-        options.pop("allow_missing", None)
+    if row.module != "icecore.sources.root":
+        options = {name: value for name, value in options.items() if name not in _OF_ROOT}
     try:
         return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:
@@ -289,6 +285,7 @@ def known_formats() -> str:
 
 
 def _unknown(source: str) -> errors.Error:
+    from icecore.sources.tables import text_kinds
     from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
     from icecore.sources.tables.preamble import COMMENTED
@@ -296,11 +293,18 @@ def _unknown(source: str) -> errors.Error:
 
     data = open_bytes(source)
     try:
-        size, start = data.identity.size, data.read_at(0, 1 << 12)
+        size, start = data.identity.size, data.read_at(0, 1 << 16)
     finally:
         data.close()
     if (root := root_element(start)) is not None:
         return refusal(source, root)
+    if is_printable(start) and (known := text_kinds.kind(start)) is not None:
+        return text_kinds.refusal(source, known)
+    if is_remote(source) and (is_printable(start) or is_commented(start) or start.startswith(UTF16)):
+        message = (
+            f"{source} ({size} bytes) is text: tables of text, and their labels, are read from disk alone"
+        )
+        raise errors.make("unsupported", message, "download it, with its label, then pack the copy")
     found = f"starts with {start[:8]!r}" if size else "is empty"
     hint = f"known: {known_formats()}"
     if start.startswith(UTF16):

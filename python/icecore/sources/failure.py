@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from icecore import errors
+from icecore.redaction import redact
 
 
 @dataclass(frozen=True)
@@ -19,4 +20,4 @@ class Failure:
     @classmethod
     def of(cls, name: str, error: errors.Error) -> Failure:
         """Return the failure of ``name`` for an error."""
-        return cls(name, error.kind, error.message, error.hint)
+        return cls(redact(name), error.kind, error.message, error.hint)

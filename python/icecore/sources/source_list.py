@@ -86,12 +86,16 @@ def _beside(source: str) -> str:
 def listed(source: str) -> list[str] | None:
     """Return the sources in the list ``@list.txt``, one per line; None for another argument.
 
+    ``@list.txt:Events`` names the tree of all files in the list.
+
     Raises:
         Error: ``source-missing`` if the list can't be read or is empty.
     """
     if not source.startswith("@") or os.path.exists(source):
         return None
-    path = source[1:]
+    path, tree = source[1:], ""
+    if not os.path.exists(path) and ":" in path:
+        path, _, tree = path.rpartition(":")
     try:
         with builtins.open(path, encoding="utf-8-sig") as file:
             lines = [line.strip() for line in file]
@@ -99,10 +103,16 @@ def listed(source: str) -> list[str] | None:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"can't read the list {path}: {reason}"
         raise errors.make("source-missing", message, "@ names a file with one source per line") from error
+    if path.lower().endswith(LISTS):
+        from icecore.sources.gwf.lists import listed_frames
+
+        return listed_frames(path)
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:
         raise errors.make("source-missing", f"the list {path} names no source", "one source per line")
     base = os.path.dirname(path)
+    if tree:
+        names = [f"{name}:{tree}" for name in names]
     return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -34,14 +35,18 @@ def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
         runs: ranges of its samples.
         valid: flags that must be set: ``"DATA"``, ``["DATA", "CBC_CAT1"]`` or ``"/H1/DQMASK:DATA"``. A name
             is searched in ``flag_meanings`` of the array's ``ancillary_variables``, then of the arrays of its
-            group, then of the nearest other arrays. ``dataValid`` is the validity that frame files state; it
-            always applies.
+            group, then of the nearest other arrays. ``dataValid`` is the validity that frame files state, for
+            a frame or in an auxiliary vector; it always applies.
 
     Raises:
         Error: ``not-found`` for a name that no mask has; ``invalid`` if several masks have it.
     """
     wanted = [valid] if isinstance(valid, str) else list(valid)
     found = _without(runs, axis, array.attrs.get("data_valid"))
+    for mask in _beside(array):
+        if DATA_VALID in _meanings(mask):
+            bad = [part for run in found for part in _set_in(mask, DATA_VALID, axis, run, False)]
+            found = _without(found, axis, [(axis.time(low), axis.time(high), 1) for low, high in bad])
     for name in wanted:
         if name != DATA_VALID:
             mask, word = _mask(array, name)
@@ -52,15 +57,19 @@ def valid_runs(array: Array, axis: TimeAxis, runs: Runs, valid: Valid) -> Runs:
 def _without(runs: Runs, axis: TimeAxis, stated: object) -> Runs:
     """Return the ranges without the spans (start, stop, value) that frame files mark as invalid."""
     spans = stated if isinstance(stated, list) else []
-    for start, stop, _ in spans:
-        low, high = axis.first_at(start), axis.first_at(stop)
-        runs = [
-            part
-            for first, last in runs
-            for part in ((first, min(last, low)), (max(first, high), last))
-            if part[0] < part[1]
-        ]
-    return runs
+    cuts = sorted((axis.first_at(start), axis.first_at(stop)) for start, stop, _ in spans)
+    ends = list(accumulate((high for _, high in cuts), max))  # sorted, also if spans overlap
+    found: Runs = []
+    for first, last in runs:
+        for low, high in cuts[bisect_right(ends, first) :]:
+            if low >= last:
+                break
+            if first < low:
+                found.append((first, low))
+            first = max(first, high)
+        if first < last:
+            found.append((first, last))
+    return found
 
 
 def _mask(array: Array, name: str) -> tuple[Array, str]:
@@ -72,11 +81,9 @@ def _mask(array: Array, name: str) -> tuple[Array, str]:
             has = ", ".join(_meanings(mask)) or "none"
             raise errors.make("not-found", f"{mask.path} has no flag {word}", f"it has: {has}")
         return mask, word
-    beside = [
-        array.repo.get(f"{array._node.parent}/{each}") for each in names(array.attrs, "ancillary_variables")
-    ]
+    beside = _beside(array)
     every = [each for each in array.repo.arrays.values() if word in _meanings(each)]
-    named = [each for each in every if any(each.path == getattr(other, "path", "") for other in beside)]
+    named = [each for each in every if any(each.path == other.path for other in beside)]
     nearest = max((_shared(array, each) for each in every), default=0)
     found = named or [each for each in every if _shared(array, each) == nearest]
     if not found:
@@ -86,6 +93,13 @@ def _mask(array: Array, name: str) -> tuple[Array, str]:
         paths = " and ".join(each.path for each in found[:3])
         raise errors.make("invalid", f"{paths} have the flag {word}", f"name one: {found[0].path}:{word}")
     return found[0], word
+
+
+def _beside(array: Array) -> list[Array]:
+    """Return the arrays that ``ancillary_variables`` names."""
+    group = array._node.parent.rstrip("/")
+    every = (array.repo.get(f"{group}/{each}") for each in names(array.attrs, "ancillary_variables"))
+    return [each for each in every if each is not None and hasattr(each, "dtype")]
 
 
 def _shared(one: Array, other: Array) -> int:
@@ -100,8 +114,10 @@ def _meanings(array: Array) -> list[str]:
     return said.split() if isinstance(said, str) and KEY in attrs else []
 
 
-def _set_in(mask: Array, word: str, axis: TimeAxis, run: tuple[int, int]) -> Runs:
-    """Return the parts of a range in which the flag is set; a mask sample is valid until the next one."""
+def _set_in(mask: Array, word: str, axis: TimeAxis, run: tuple[int, int], wanted: bool = True) -> Runs:
+    """Return the parts of a range in which the flag is set, or with ``wanted=False`` not set; a mask sample
+    is valid until the next one.
+    """
     own = TimeAxis.of(mask.attrs)
     assert own is not None  # _meanings returns flags only for arrays with a time axis
     low, high = own.index_before(axis.time(run[0])), own.first_at(axis.time(run[1] - 1) + 1)
@@ -109,7 +125,8 @@ def _set_in(mask: Array, word: str, axis: TimeAxis, run: tuple[int, int]) -> Run
     for begin, end in _there(own, max(low, 0), min(high, mask.shape[0])):
         for at in range(begin, end, _BLOCK):
             stop = min(at + _BLOCK, end)
-            edges = np.diff(_is_set(mask, word, mask[at:stop]).astype("i1"), prepend=0, append=0)
+            is_set = _is_set(mask, word, mask[at:stop]) == wanted
+            edges = np.diff(is_set.astype("i1"), prepend=0, append=0)
             for first, last in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
                 part = axis.first_at(own.time(at + int(first))), axis.first_at(own.time(at + int(last)))
                 part = max(part[0], run[0]), min(part[1], run[1])
@@ -131,6 +148,8 @@ def _is_set(mask: Array, word: str, values: np.ndarray) -> np.ndarray:
     bits, values_of = attrs.get("flag_masks"), attrs.get("flag_values")
     if bits is None and values_of is None:
         raise errors.make("format", f"{mask.path} has flag_meanings without flag_masks", "name another mask")
+    if bits is not None and values.dtype.kind == "f":  # a mask averaged to a float: NaN has no bits
+        values = np.where(np.isfinite(values), values, 0).astype("i8")
     masked = values & values.dtype.type(bits[at]) if bits is not None else values
     wanted = (values_of if values_of is not None else bits)[at]  # type: ignore[index]
     return masked == values.dtype.type(wanted)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.repository import trend_names
 from icecore.repository.cf_coordinates import along
 from icecore.repository.time_axis import NS, UTC, TimeAxis
 from icecore.sources.mapping.time_units import conversion
@@ -125,6 +126,9 @@ def sample_times(array: Array) -> Times:
     """
     axis = TimeAxis.of(array.attrs)
     if axis is not None:
+        channel = trend_names.channel_of(array.path)
+        of = array.repo.get(channel) if channel is not None else None
+        axis = axis if of is None else replace(axis, segments=_with_samples(of, axis))
         return Uniform(axis, array.shape[0])
     coordinate = along(array, 0) if array.ndim else None
     if coordinate is None or not is_time(coordinate):
@@ -138,6 +142,30 @@ def sample_times(array: Array) -> Times:
     if len(steps) and (steps == steps[0]).all():
         return _uniform(times, int(steps[0]))
     return Listed(times)
+
+
+def _with_samples(channel: Array, windows: TimeAxis) -> tuple[tuple[int, int], ...]:
+    """Return the spans of a stored trend's windows in which its channel has samples."""
+    times = sample_times(channel)
+    length = round(windows.step * NS)
+    if isinstance(times, Uniform) and times.axis.step <= windows.step:
+        axis = times.axis
+        last = (axis.time(axis.index(high) - 1) for _, high in axis.segments)
+        spans = [
+            (low // length, end // length + 1) for (low, _), end in zip(axis.segments, last, strict=True)
+        ]
+    else:  # a window may have no sample
+        numbers = {
+            times.time(i) // length for low, high in times.runs(0, times.count) for i in range(low, high)
+        }
+        spans = [(number, number + 1) for number in sorted(numbers)]
+    joined: list[tuple[int, int]] = []
+    for low, high in spans:
+        if joined and joined[-1][1] >= low:
+            joined[-1] = joined[-1][0], max(high, joined[-1][1])
+        else:
+            joined.append((low, high))
+    return tuple((low * length, high * length) for low, high in joined)
 
 
 def _uniform(times: np.ndarray, step: int) -> Uniform:

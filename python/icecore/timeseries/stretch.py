@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.repository.time_axis import NS, TimeAxis
+from icecore.repository.time_axis import TimeAxis, seconds_text
 from icecore.timeseries.flags import Valid, valid_runs
 from icecore.timeseries.gps import clock_ns
 from icecore.timeseries.sample_times import Listed, sample_times
@@ -52,7 +52,9 @@ def indexes(axis: TimeAxis, start: Any, stop: Any) -> tuple[int, int]:
 def _span(start: Any, stop: Any, epoch: str) -> tuple[int, int]:
     low, high = clock_ns(start, epoch), clock_ns(stop, epoch)
     if high < low:
-        message = f"the stretch ends ({epoch} {high / NS:.9f}) before it begins ({epoch} {low / NS:.9f})"
+        message = (
+            f"the stretch ends ({epoch} {seconds_text(high)}) before it begins ({epoch} {seconds_text(low)})"
+        )
         raise errors.make("invalid", message, "give the start first")
     return low, high
 
@@ -163,10 +165,10 @@ def complete(array: Array, start: Any, stop: Any, valid: Valid | None = None) ->
         at = high
     if not missing:
         return first, last
-    spans = [f"{axis.time(low) / NS:.9f}..{axis.time(high) / NS:.9f}" for low, high in missing[:3]]
+    spans = [f"{seconds_text(axis.time(low))}..{seconds_text(axis.time(high))}" for low, high in missing[:3]]
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
     ends = (axis.segments[0][0], axis.segments[-1][1]) if axis.segments else (axis.t0, axis.t0)
-    have = f"the array spans {axis.epoch} {ends[0] / NS:.9f}..{ends[1] / NS:.9f}"
+    have = f"the array spans {axis.epoch} {seconds_text(ends[0])}..{seconds_text(ends[1])}"
     hint = f"gaps='pad' (--gaps pad) fills them, 'ignore' leaves them out; {have}"
     what = "no samples" if valid is None else "no valid samples"
     message = f"{array.path}: {what} at {axis.epoch} {', '.join(spans)}{more}"

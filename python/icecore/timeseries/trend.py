@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.repository.time_axis import NS
+from icecore.repository.time_axis import NS, seconds_text
 from icecore.timeseries import sample_blocks
 from icecore.timeseries.gps import clock_ns
 from icecore.timeseries.sample_times import Times, Uniform, sample_times
@@ -73,7 +73,7 @@ class Trend:
         return len(self.count)
 
     def __repr__(self) -> str:
-        start = f"{self.epoch} {self.t0 / NS:.9f}"
+        start = f"{self.epoch} {seconds_text(self.t0)}"
         return f"<icecore.Trend {self.channel}: {len(self)} windows of {self.step:g} s from {start}>"
 
 

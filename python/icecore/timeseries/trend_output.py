@@ -6,7 +6,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.filesystem.atomic_output import landing
-from icecore.repository.time_axis import GPS, NS
+from icecore.repository.time_axis import GPS, seconds_text
 from icecore.timeseries.trend import Trend
 
 
@@ -52,5 +52,5 @@ def draw(found: Trend, path: str) -> None:
 
 def _start(found: Trend) -> str:
     if found.epoch == GPS:
-        return f"GPS {found.t0 / NS:.9f}"
+        return f"GPS {seconds_text(found.t0)}"
     return f"{np.datetime64(found.t0, 'ns')} UTC"

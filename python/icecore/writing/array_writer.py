@@ -13,6 +13,7 @@ from icecore.display.text import label
 from icecore.repository.selection import box
 from icecore.writing import resize as resizing
 from icecore.writing.row_appends import RowAppends
+from icecore.writing.row_grid import RowGrid
 from icecore.writing.synchronized import in_turn
 
 
@@ -95,23 +96,30 @@ class ArrayWriter(RowAppends):
         if self._adapting is not None:
             self._adapting.settled()
         self._resize(shape)
-        for start, extent in resizing.edges(before, self._stored, self.unit):
+        for start, extent in resizing.edges(
+            before, self._stored, [self._rows, *map(RowGrid, self.unit[1:])][: len(before)]
+        ):
             for low, high in self._blocks(start, extent) if 0 not in extent else ():
                 self._writer._native.write(self.path, low, self._block(low, high))
         if any(now > n for n, now in zip(before, self._stored, strict=True)):
             self._refill(before)
 
     @in_turn
-    def reach(self, shape: tuple[int, ...]) -> None:
-        """Change the array's shape without filling: the caller writes all new elements."""
+    def reach(self, shape: tuple[int, ...], is_prepared: bool = False) -> None:
+        """Change the array's shape without filling: the caller writes all new elements, or has written them
+        already behind the stored ones (``is_prepared``).
+        """
         self._settle()
         if self._adapting is not None:
             self._adapting.settled()
+        more = shape[0] - self._stored[0] if shape and resizing.is_longer(self._stored, shape) else 0
+        if more and not is_prepared:
+            self._prepare(more)
         self._resize(shape)
 
     @in_turn
     def __setitem__(self, sel: Any, data: Any) -> None:
-        """Write a box: ints and slices with step 1.
+        """Write a box: ints and slices with positive steps.
 
         Partly covered shards are read, patched and written again. The new version shares unchanged chunks
         with the previous one.
@@ -120,8 +128,8 @@ class ArrayWriter(RowAppends):
             Error: ``selection``; ``mismatch`` and ``dtype`` as :meth:`append`.
         """
         self._settle()
-        start, stop, kept = box(sel, self.shape, self.path)
-        shape = tuple(b - a for a, b in zip(start, stop, strict=True))
+        places, kept = box(sel, self.shape, self.path)
+        shape = tuple(map(len, places))
         target = tuple(shape[axis] for axis in kept)
         found = self._elements(data)
         try:
@@ -133,4 +141,7 @@ class ArrayWriter(RowAppends):
         if self._compared != self._writer._history.count:
             self._writer._native.compare(self.path)
             self._compared = self._writer._history.count
-        self.write(start, values)
+        if all(axis.step == 1 or len(axis) == 1 for axis in places):
+            self.write(tuple(axis.start for axis in places), values)
+        else:
+            self.write_strided(places, values)

@@ -96,7 +96,9 @@ class NewArray:
         kind = data_type(self.dtype)
         codecs = codecspec.resolve(self.codec, kind, self.dtype, where.chunk, self.portable)
         codecspec.fit(codecs, kind, self.dtype, self.path, len(self.shape))
-        ours = adaptive_codec.wish(self.goal, self.portable) if self.codec == "auto" else None
+        ours = adaptive_codec.wish(self.goal, self.portable) if self.codec == "auto" else {}
+        if self.grows and (self.portable or self.shards is not None):
+            ours["growth"] = layout.REGULAR
         fill = fill_json(self.fill_value, self.dtype)
         attrs = encoded(storable(self.attrs, self.path), self.dtype)
         document = layout.document(self.shape, kind, fill, where, codecs, self.dims, attrs, ours)

@@ -19,6 +19,7 @@ from icecore.repository.typed_attributes import fill
 from icecore.writing.append_buffer import Tail
 from icecore.writing.elements import elements
 from icecore.writing.interruption import Interruptible
+from icecore.writing.row_grid import RowGrid, unit_of
 from icecore.writing.shard_replan import ShardReplan
 
 if TYPE_CHECKING:
@@ -43,17 +44,19 @@ class OpenArray(Interruptible):
         self._document = node.document
         self.dtype = dtype
         self._stored = node.shape
-        chunk, shard = node.grid
-        unit = shard or chunk
+        unit = unit_of(node)
         if unit is None:
             raise errors.make(
                 "unsupported", f"{self.path} has chunks of different shapes", "pack it into a new array first"
             )
         self.unit = unit
+        self._rows = RowGrid.of(node.document, unit[0] if unit else 1)
         self._tail: Tail | None = None
         #: rows before those that wait, from the beginning of their shard, if they were read already
         self.old_rows: np.ndarray | None = None
         self.is_deleted = False
+        #: whether any chunk is in a linked file; None: unknown
+        self._is_linked: bool | None = False if new else None
         self._seen = writer._history.count
         self._bare = _bare(node)
         self._compared = writer._history.count if new else None
@@ -152,6 +155,7 @@ class OpenArray(Interruptible):
         if (node.grid, len(node.shape)) != (self._grid(), len(self._stored)):
             raise errors.make("conflict", f"{self.path} was replaced by another writer", "open a new writer")
         self._document, self._stored, self._bare = node.document, node.shape, _bare(node)
+        self._rows = RowGrid.of(node.document, self._rows.unit)
         if self._adapting is not None:
             self._adapting = Adapting.of(node, self.dtype, self._bytes)
 

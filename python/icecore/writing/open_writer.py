@@ -51,7 +51,6 @@ class OpenWriter:
         #: array → first row that changed since its trends were written
         self._changed: dict[str, int] = {}
         self._rounds = Rounds(commit_every, commit_seconds)
-        self._commit_every = commit_every
         self._history = CommitHistory(repo, self._native)
         self._closed = False
         self._process = os.getpid()
@@ -81,8 +80,8 @@ class OpenWriter:
     def _commit(self, message: str | None = None, is_last: bool = False) -> str:
         said = checked_message(message) if message is not None else self.message
         self._mend()
-        for array in self._arrays.values():
-            array.shorten(is_last)
+        for array in self._arrays.values() if is_last else ():
+            array.shorten()
         self._finish()
         self._renew_trends()
         before = self._native.base()
@@ -146,10 +145,10 @@ class OpenWriter:
 
     def _create(self, new: NewArray) -> ArrayWriter:
         plan = new.planner(self._shares)
-        node = new.node(plan(self._commit_every))
+        node = new.node(plan(None))
         self._parents(new.path)
         self._native.add_array(new.path, node.zarr_json)
-        replan = new.replanning(plan) if self._commit_every is None else None
+        replan = new.replanning(plan)
         self._arrays[new.path] = ArrayWriter(self, node, new.dtype, replan, new=True)
         if new.grows:
             self._rounds.joins(new.path)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.layout import layout
 from icecore.repository.selection import is_int
 from icecore.writing import resize as resizing
 from icecore.writing.box_split import halved
 from icecore.writing.open_array import OpenArray
+from icecore.writing.row_grid import RowGrid
 from icecore.writing.synchronized import in_turn
 
 
@@ -59,6 +62,30 @@ class RegionWrites(OpenArray):
             else:
                 self._patch(low, high, inner, part)
 
+    @in_turn
+    def write_strided(self, places: Sequence[range], values: np.ndarray) -> None:
+        """Write elements at regular distances; ``places`` are their indexes along each axis.
+
+        Shards without such an element are not read.
+        """
+        self._writer._open()
+        if 0 in values.shape:
+            return
+        self._check()
+        start = tuple(axis.start for axis in places)
+        self._adapt(start, values.shape, lambda region: values[(..., *region)])
+        for low, high in self._blocks(start, tuple(axis[-1] + 1 - axis.start for axis in places)):
+            spans = [_inside(*each) for each in zip(places, low, high, strict=True)]
+            if any(first >= last for first, last in spans):
+                continue
+            block = self._block(low, high)
+            target = tuple(
+                slice(axis[first] - a, axis[last - 1] - a + 1, axis.step)
+                for axis, (first, last), a in zip(places, spans, low, strict=True)
+            )
+            block[target] = values[tuple(slice(*span) for span in spans)]
+            self._writer._native.write(self.path, low, block)
+
     def _patch(
         self, low: tuple[int, ...], high: tuple[int, ...], inner: tuple[slice, ...], part: np.ndarray
     ) -> None:
@@ -68,7 +95,7 @@ class RegionWrites(OpenArray):
 
     def _block(self, low: tuple[int, ...], high: tuple[int, ...]) -> np.ndarray:
         """Read the stored box from ``low`` to ``high``. Rows after ``old_rows`` are about to be written."""
-        begins = self._tail is not None and low[0] == self._tail.start // self.unit[0] * self.unit[0]
+        begins = self._tail is not None and low[0] == self._rows.floor(self._tail.start)
         if self.old_rows is not None and begins and low[0] + len(self.old_rows) <= high[0]:
             block = np.empty([b - a for a, b in zip(low, high, strict=True)], self.dtype)
             inside = tuple(slice(a, b) for a, b in zip(low[1:], high[1:], strict=True))
@@ -90,12 +117,13 @@ class RegionWrites(OpenArray):
         """Return boxes of whole shards, clipped to the array, that cover a region: large ones inside, single
         shards at its border.
         """
-        low = tuple(s // u * u for s, u in zip(start, self.unit, strict=True))
+        axes = [self._rows, *map(RowGrid, self.unit[1:])][: len(start)]
+        low = tuple(axis.floor(s) for axis, s in zip(axes, start, strict=True))
         high = tuple(
-            min(-(-(s + n) // u) * u, full)
-            for s, n, u, full in zip(start, shape, self.unit, self._stored, strict=True)
+            min(axis.ceil(s + n), full)
+            for axis, s, n, full in zip(axes, start, shape, self._stored, strict=True)
         )
-        yield from halved(low, high, self.unit, max(self.dtype.itemsize, 1), self._writer._shares.box)
+        yield from halved(low, high, axes, max(self.dtype.itemsize, 1), self._writer._shares.box)
 
     def _refill(self, before: tuple[int, ...]) -> None:
         """Write the fill value over old chunks that extend into the new part of the array.
@@ -103,12 +131,30 @@ class RegionWrites(OpenArray):
         Such chunks were cut off since the last commit, or were left there by another program.
         """
         found = self._writer._pending().array(self.path).held()
+        if found is None and self._rows.is_listed:  # any chunk may be stored
+            found = [*self.unit], np.arange(self._rows.count(self._stored[0]) * self._chunks_per_row())
         fill = self._writer._view()._array(self.path).fill_value
-        for start, extent in resizing.exposed(found[1], self.unit, before, self._stored) if found else ():
+        for start, extent in (
+            resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ()
+        ):
             part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
             fresh = np.full_like(part, fill)
             if not resizing.same(part, fresh):
                 self.write(start, fresh)
+
+    def _chunks_per_row(self) -> int:
+        """Return the number of chunks with the same place along the first axis."""
+        return prod(-(-n // u) for n, u in zip(self._stored[1:], self.unit[1:], strict=True))
+
+    def _drop_chunks(self, kept: int) -> None:
+        """Remove the references after the first ``kept`` chunks along the first axis.
+
+        If the array grows again, other lengths may be listed there.
+        """
+        count, others = self._rows.count(self._stored[0]), self._chunks_per_row()
+        if kept < count:
+            self._writer._native.flush()
+            self._writer._native.unset(self.path, range(kept * others, count * others))
 
     def _possible(self, shape: Sequence[int] | int) -> tuple[int, ...]:
         lengths: Any = (shape,) if isinstance(shape, Integral) else shape
@@ -125,5 +171,16 @@ class RegionWrites(OpenArray):
             self._check()
             if not resizing.is_longer(self._stored, shape):
                 self._writer._native.flush()  # queued chunks have numbers of the old grid
+            if shape and self._rows.is_listed:
+                rows = self._rows.resized(shape[0])
+                self._drop_chunks(rows.count(shape[0]))
+                self._rows = rows
+                self._document = layout.with_rows(self._document, self._rows.runs)
             self._update({**self._document, "shape": list(shape)})
             self._stored = shape
+
+
+def _inside(axis: range, low: int, high: int) -> tuple[int, int]:
+    """Return the numbers of the first index in ``low … high`` and of the one after the last."""
+    first, last = (-(-(edge - axis.start) // axis.step) for edge in (low, high))
+    return max(first, 0), min(last, len(axis))

@@ -5,6 +5,8 @@ use std::io;
 
 use icecore_grid::{Error, ErrorKind};
 
+use crate::lock_file::LostLock;
+
 pub(super) const VERIFY: &str = "run `icecore verify` on the repository, and bring the damaged file back from a copy";
 const KEYS: &str = "check the credentials: of s3 storage={\"access_key_id\": …}, the environment, or {\"anonymous\": \"true\"} for none; of http(s) {\"header.authorization\": …}";
 pub(super) const ONLINE: &str = "check the address and the connection";
@@ -42,23 +44,72 @@ pub fn lacks_keys(message: &str) -> bool {
     ["//169.254.169.254/", "//169.254.170.2/"].iter().any(|address| message.contains(address))
 }
 
-/// What to do if an object store refused the credentials for their age or the clock; None for another message.
-#[must_use]
-pub fn credentials_hint(message: &str) -> Option<&'static str> {
-    let has = |codes: &[&str]| codes.iter().any(|code| message.contains(code));
-    if has(&["RequestTimeTooSkewed"]) {
-        return Some("this machine's clock is wrong: correct it");
-    }
-    has(&["ExpiredToken", "TokenRefreshRequired", "InvalidToken"]).then_some(
+/// Why an object store refuses all requests like this one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    pub kind: ErrorKind,
+    pub what: &'static str,
+    pub hint: String,
+}
+
+/// Codes of S3, Google and Azure, the kind of error, what it is, and what to do.
+const REFUSALS: [(&[&str], ErrorKind, &str, &str); 6] = [
+    (
+        &["NoSuchBucket", "The specified bucket does not exist", "ContainerNotFound"],
+        ErrorKind::NotFound,
+        "the bucket does not exist",
+        "check the bucket's name and endpoint_url; icecore does not create buckets",
+    ),
+    (
+        &["PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraint", "configured region"],
+        ErrorKind::Invalid,
+        "the bucket is in another region",
+        "name it: --storage region=",
+    ),
+    (
+        &["InvalidBucketName", "InvalidResourceName"],
+        ErrorKind::Invalid,
+        "the store does not accept this bucket name",
+        "check the bucket's name: lower-case letters, digits and hyphens",
+    ),
+    (
+        &["RequestTimeTooSkewed"],
+        ErrorKind::Permission,
+        "the store refuses the time",
+        "this machine's clock is wrong: correct it",
+    ),
+    (
+        &["ExpiredToken", "TokenRefreshRequired", "InvalidToken"],
+        ErrorKind::Permission,
+        "the credentials have expired",
         "the credentials have expired: get new ones, or give a function that does: storage={\"credentials\": …}",
-    )
+    ),
+    (
+        &["InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthenticationFailed"],
+        ErrorKind::Permission,
+        "the store does not accept the credentials",
+        KEYS,
+    ),
+];
+
+/// The reason in the text of an object store's error; `None` for other errors.
+#[must_use]
+pub fn refusal(message: &str) -> Option<Refusal> {
+    let found = REFUSALS.iter().find(|(codes, ..)| codes.iter().any(|code| message.contains(*code)))?;
+    let (_, kind, what, hint) = *found;
+    let region = message.split_once("<Region>").and_then(|(_, rest)| Some(rest.split_once("</Region>")?.0));
+    let hint = match hint.strip_suffix('=') {
+        Some(option) => format!("{option}={}", region.unwrap_or("REGION")),
+        None => hint.to_owned(),
+    };
+    Some(Refusal { kind, what, hint })
 }
 
 /// Whether an object store refused the credentials of a request.
 pub(crate) fn is_refused(error: &object_store::Error) -> bool {
     use object_store::Error as E;
     matches!(error, E::PermissionDenied { .. } | E::Unauthenticated { .. })
-        || credentials_hint(&causes(error)).is_some()
+        || refusal(&causes(error)).is_some_and(|refusal| refusal.kind == ErrorKind::Permission)
 }
 
 /// Whether a web server answered 410 Gone, which object_store does not treat like 404.
@@ -68,15 +119,16 @@ pub fn is_gone(message: &str) -> bool {
 }
 
 /// The message of an object store or of the operating system; None if the error has neither as its cause.
-pub(super) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
+pub(crate) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
     if lacks_keys(&causes(error)) {
         return Some(
             Error::new(ErrorKind::Permission, "no credentials found, neither in the options nor in the environment")
                 .hint(KEYS),
         );
     }
-    if let Some(hint) = credentials_hint(&causes(error)) {
-        return Some(Error::new(ErrorKind::Permission, causes(error)).hint(hint));
+    if let Some(refusal) = refusal(&causes(error)) {
+        let message = format!("{}: {}", refusal.what, causes(error));
+        return Some(Error::new(refusal.kind, message).hint(refusal.hint));
     }
     let (mut cause, mut far) = (Some(error), None);
     while let Some(error) = cause {
@@ -101,6 +153,9 @@ pub(super) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             _ => {}
         }
         if let Some(error) = error.downcast_ref::<io::Error>() {
+            if error.get_ref().is_some_and(|inner| inner.is::<LostLock>()) {
+                return Some(conflict(error.to_string()));
+            }
             let local = error.raw_os_error().is_some() && !is_network(error);
             return Some(if local { io(error) } else { new(ErrorKind::Network, error).hint(ONLINE) });
         }
@@ -110,7 +165,7 @@ pub(super) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
 }
 
 /// The operating system's error at the root of another error.
-fn root_io<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
+pub(crate) fn root_io<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a io::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
         if let Some(found) = error.downcast_ref::<io::Error>() {
@@ -207,6 +262,17 @@ mod tests {
         assert_eq!(decoding(io::Error::other(denied)).kind, ErrorKind::Permission);
         let answer = object_store::Error::Generic { store: "HTTP", source: "Requested 0..9, got 0..4".into() };
         assert_eq!(decoding(io::Error::other(answer)).kind, ErrorKind::Network);
+    }
+
+    #[test]
+    fn refusals_have_one_kind_and_one_hint() {
+        let of = |text: &str| refusal(text).map(|refusal| (refusal.kind, refusal.hint));
+        assert_eq!(of("404: <Code>NoSuchBucket</Code>").unwrap().0, ErrorKind::NotFound);
+        let (kind, hint) = of("<Code>AuthorizationHeaderMalformed</Code><Region>eu-west-3</Region>").unwrap();
+        assert!(kind == ErrorKind::Invalid && hint.ends_with("region=eu-west-3"), "{hint}");
+        assert!(of("<Code>PermanentRedirect</Code>").unwrap().1.ends_with("region=REGION"));
+        assert_eq!(of("<Code>SignatureDoesNotMatch</Code>").unwrap().0, ErrorKind::Permission);
+        assert_eq!(of("<Code>NoSuchKey</Code>"), None);
     }
 
     #[test]

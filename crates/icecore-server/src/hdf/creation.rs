@@ -250,7 +250,7 @@ pub(crate) fn document(metadata: &Map<String, Value>, attributes: Value) -> Resu
         "fill_value": fill_value(fill, &h5),
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
         "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "codecs": [first, {"name": "zstd", "configuration": {"level": 1, "checksum": false}}],
+        "codecs": [first, {"name": "zstd", "configuration": {"level": 1, "checksum": false}}, {"name": "crc32c"}],
         "attributes": attributes,
     }))
 }

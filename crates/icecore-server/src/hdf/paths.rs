@@ -34,8 +34,17 @@ impl Walk<'_> {
         let (mut domain, mut id) = (Arc::clone(domain), first.to_owned());
         for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
             cancel::check()?;
-            let link = link(&domain, &id, part, path)?;
-            (domain, id) = self.follow(&domain, &id, &link, path)?;
+            match link(&domain, &id, part, path) {
+                Ok(link) => (domain, id) = self.follow(&domain, &id, &link, path)?,
+                // The name of a channel: H1:X is H1/X.
+                Err(missing) => {
+                    let (detector, name) = part.split_once(':').ok_or(missing)?;
+                    for part in [detector, name] {
+                        let link = link(&domain, &id, part, path)?;
+                        (domain, id) = self.follow(&domain, &id, &link, path)?;
+                    }
+                }
+            }
         }
         Ok((domain, id))
     }

@@ -30,7 +30,7 @@ pub fn digest(column: &Column) -> Result<u64> {
                     Some(Location::Native(name)) => hash.text(name),
                     Some(Location::Link(url)) => {
                         hash.text(url);
-                        if let Some(identity) = column.view.snapshot().source_identity(url) {
+                        if let Some(identity) = column.view.snapshot().source_identity(url)? {
                             hash.number(identity.size);
                             hash.number(identity.mtime_ns as u64);
                             hash.text(identity.etag.as_deref().unwrap_or(""));

@@ -15,6 +15,7 @@ mod prune;
 mod stream;
 mod summarise;
 mod table;
+mod values;
 mod window;
 mod zones;
 
@@ -26,3 +27,6 @@ pub use options::{ScanOptions, ScanReport};
 pub use stream::Scan;
 pub use summarise::{ColumnSummary, summarise};
 pub use table::Table;
+pub use values::values;
+
+pub use icecore_where::Expression;

@@ -20,6 +20,7 @@ pub struct Scan {
     options: ScanOptions,
     windows: Windows,
     whole: Vec<Range<u64>>,
+    kept: Vec<Range<u64>>,
     left: u64,
     report: ScanReport,
 }
@@ -43,6 +44,7 @@ impl Scan {
         let bound = |row: u64| row.is_multiple_of(PIECE) || row == rows;
         let zones = |run: &Run| bound(run.rows.start) && bound(run.rows.end);
         let whole = runs.iter().filter(|run| run.sure && zones(run)).map(|run| run.rows.clone()).collect();
+        let kept = runs.iter().map(|run| run.rows.clone()).collect();
         if options.unsure_only {
             runs.retain(|run| !run.sure || !zones(run));
         }
@@ -61,7 +63,7 @@ impl Scan {
         let least = if long > row_bytes / 2 { 1 } else { PIECE };
         let windows = Windows::new(runs, options.memory / row_bytes, least, grain);
         let left = options.limit.unwrap_or(u64::MAX);
-        Ok(Self { table, options, windows, whole, left, report })
+        Ok(Self { table, options, windows, whole, kept, left, report })
     }
 
     /// The next matching rows, at least one; None at the end.
@@ -112,6 +114,11 @@ impl Scan {
     /// Row ranges in which all rows match according to the summaries: whole zones; the table's last may be shorter.
     pub fn whole(&self) -> &[Range<u64>] {
         &self.whole
+    }
+
+    /// Row ranges that the summaries don't rule out, in order.
+    pub fn kept(&self) -> &[Range<u64>] {
+        &self.kept
     }
 
     /// Cost so far.

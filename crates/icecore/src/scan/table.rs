@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use icecore_grid::{Error, ErrorKind, Result};
-use icecore_where::{ColumnType, Filter};
+use icecore_where::{ColumnType, Expression, Filter};
 use once_cell::race::OnceBox;
 
 use super::column::Column;
@@ -82,14 +82,30 @@ impl Table {
     /// # Errors
     /// See [`icecore_where::filter`].
     pub fn filter(&self, clause: &str) -> Result<Filter> {
-        let types: Vec<ColumnType> = self
-            .columns
-            .iter()
-            .map(|c| ColumnType { name: c.name.clone(), dtype: c.dtype().clone(), epoch: c.epoch })
-            .collect();
-        let filter = icecore_where::filter(clause, &types)?;
-        match filter.columns.iter().filter_map(|c| self.columns.get(*c)).find(|c| c.width() != 1) {
-            None => Ok(filter),
+        let filter = icecore_where::filter(clause, &self.types())?;
+        self.single(&filter.columns)?;
+        Ok(filter)
+    }
+
+    /// An expression of this table's columns.
+    ///
+    /// # Errors
+    /// See [`icecore_where::expression`].
+    pub fn expression(&self, text: &str) -> Result<Expression> {
+        let expression = icecore_where::expression(text, &self.types())?;
+        self.single(&expression.columns)?;
+        Ok(expression)
+    }
+
+    fn types(&self) -> Vec<ColumnType> {
+        let of = |c: &Column| ColumnType { name: c.name.clone(), dtype: c.dtype().clone(), epoch: c.epoch };
+        self.columns.iter().map(of).collect()
+    }
+
+    /// Rejects columns of several values per row.
+    fn single(&self, columns: &[usize]) -> Result<()> {
+        match columns.iter().filter_map(|c| self.columns.get(*c)).find(|c| c.width() != 1) {
+            None => Ok(()),
             Some(c) => Err(Error::new(ErrorKind::Dtype, format!("{} has {} values per row", c.name, c.width()))
                 .hint(format!("name one of them: {}[0]", c.name))),
         }

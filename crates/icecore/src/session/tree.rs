@@ -75,11 +75,13 @@ impl Tree {
         number
     }
 
-    /// The number of the node at a path; a trailing slash is ignored.
+    /// The number of the node at a path; a trailing slash is ignored. A channel may have its name instead of its path:
+    /// `/H1:X` is `/H1/X`.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<usize> {
         let path = if path.len() > 1 { path.trim_end_matches('/') } else { path };
-        self.numbers.get(if path.is_empty() { "/" } else { path }).copied()
+        let found = self.numbers.get(if path.is_empty() { "/" } else { path });
+        found.copied().or_else(|| self.numbers.get(&channel(path)?).copied())
     }
 
     #[must_use]
@@ -97,6 +99,13 @@ impl Tree {
     pub fn children<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (usize, &'a Node)> {
         node.children.iter().filter_map(|number| Some((*number, self.nodes.get(*number)?)))
     }
+}
+
+/// The path of a channel whose name is the last part of `path`.
+fn channel(path: &str) -> Option<String> {
+    let (group, name) = path.rsplit_once('/')?;
+    let (detector, rest) = name.split_once(':')?;
+    Some(format!("{group}/{detector}/{rest}"))
 }
 
 fn is_own(path: &str) -> bool {

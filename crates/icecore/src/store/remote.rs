@@ -270,9 +270,11 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
     use object_store::Error as E;
     let cause = icecore_catalog::causes(error);
     let is_missing = matches!(error, E::NotFound { .. }) || icecore_catalog::is_gone(&cause);
-    let credentials = icecore_catalog::credentials_hint(&cause);
+    if let Some(refusal) = icecore_catalog::refusal(&cause) {
+        let kind = if refusal.kind == ErrorKind::NotFound && linked { ErrorKind::SourceMissing } else { refusal.kind };
+        return Error::new(kind, format!("cannot read {name}: {}: {cause}", refusal.what)).hint(refusal.hint);
+    }
     let (kind, hint) = match error {
-        _ if credentials.is_some() => (ErrorKind::Permission, credentials.unwrap_or_default()),
         _ if icecore_catalog::lacks_keys(&cause) => {
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use icecore_catalog::{LinkIdentity, Location, Native, Object, PerProcess, Repo, Snapshot};
+use icecore_catalog::{LinkIdentity, Location, Native, Object, PerProcess, Repo, Snapshot, options_for_link};
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::ObjectStore;
 use object_store::path::Path as ObjectPath;
@@ -89,7 +89,7 @@ impl Stores {
             )
             .hint("allow it when opening: --allow-links PREFIX, or icecore.open(…, allow_links=[\"PREFIX\"])"));
         }
-        let identity = snapshot.source_identity(url);
+        let identity = snapshot.source_identity(url)?;
         match file_path(url)? {
             Some(path) => {
                 let file = self.file(&path, true)?;
@@ -98,7 +98,12 @@ impl Stores {
                 }
                 Ok(Source::Local(file))
             }
-            None => Ok(Source::Remote(Arc::new(self.object(url, &link_options(repo, url), identity, true)?))),
+            None => Ok(Source::Remote(Arc::new(self.object(
+                url,
+                &options_for_link(&repo.storage_options(), repo.url(), url),
+                identity,
+                true,
+            )?))),
         }
     }
 
@@ -158,13 +163,6 @@ impl Stores {
     pub fn observe(&self, name: &str, bytes: u64, seconds: f64) {
         lock(&self.costs).entry(host(name).to_owned()).or_insert(Cost::REMOTE).observe(bytes, seconds);
     }
-}
-
-/// The options for an object that a repository links to. Headers may be secrets: they are sent only to the repository's
-/// own host.
-fn link_options(repo: &Repo, url: &str) -> BTreeMap<String, String> {
-    let theirs = url.starts_with("http") && host(url) != host(repo.url());
-    if theirs { BTreeMap::new() } else { repo.storage_options() }
 }
 
 fn list(prefixes: &[String]) -> String {

@@ -53,7 +53,7 @@ pub(crate) fn encode(
     assembly.into_inner().unwrap_or_else(PoisonError::into_inner).finish(shard)
 }
 
-fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
+pub(super) fn unflatten(mut flat: u64, counts: &[u64]) -> Vec<u64> {
     let mut coords = vec![0; counts.len()];
     for (coordinate, count) in coords.iter_mut().zip(counts).rev() {
         *coordinate = flat % count.max(&1);

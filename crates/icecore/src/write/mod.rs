@@ -16,6 +16,7 @@ mod pipeline;
 mod plan;
 mod rows;
 mod table;
+mod unshard;
 
 pub use data::Data;
 pub use pipeline::{Places, WriteOptions, Writing, Written};

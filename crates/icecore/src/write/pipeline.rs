@@ -347,6 +347,7 @@ impl Writing {
     /// The first error of the queued data.
     pub fn take(&self) -> Result<BTreeMap<String, Places>> {
         self.flush()?;
+        self.shared.writer.synchronise()?;
         let mut state = self.shared.lock();
         Ok(state.log.as_mut().map(std::mem::take).unwrap_or_default())
     }

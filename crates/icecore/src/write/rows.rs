@@ -23,6 +23,10 @@ pub struct Rows {
     /// Elements per chunk, and per storage unit (a shard, or the chunk itself).
     chunk: u64,
     unit: u64,
+    /// Where the first chunk begins, and its number.
+    first: (u64, u64),
+    /// Whether the last chunk is stored at its own length.
+    is_exact: bool,
     /// Index of the first buffered element.
     next: u64,
     waiting: Vec<u8>,
@@ -54,8 +58,27 @@ impl Rows {
             let message = format!("{path} of shape {:?} can't be written row by row from {start} on", meta.shape);
             return Err(Error::new(ErrorKind::Invalid, message));
         };
+        Ok(Self::at(path, meta, (chunk, unit), (start, start / unit), false))
+    }
+
+    /// Appends rows behind the last chunk of an array without shards, in chunks of `chunk` rows; the last one may be shorter.
+    ///
+    /// # Errors
+    /// `invalid` if the array has shards or several dimensions, or if `chunk` is 0.
+    pub fn behind(path: &str, meta: Arc<ArrayMeta>, chunk: u64) -> Result<Self> {
+        let first = match (meta.grid.axes.as_slice(), &meta.shard) {
+            ([axis], None) if chunk > 0 => (axis.len(), axis.count()),
+            _ => {
+                let message = format!("{path} of shape {:?} can't be continued by chunks of {chunk} rows", meta.shape);
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        };
+        Ok(Self::at(path, meta, (chunk, chunk), first, true))
+    }
+
+    fn at(path: &str, meta: Arc<ArrayMeta>, (chunk, unit): (u64, u64), first: (u64, u64), is_exact: bool) -> Self {
         let (waiting, ends) = (Vec::new(), Vec::new());
-        Ok(Rows { path: path.to_owned(), meta, chunk, unit, next: start, waiting, ends, shard: None })
+        Rows { path: path.to_owned(), meta, chunk, unit, first, is_exact, next: first.0, waiting, ends, shard: None }
     }
 
     /// Whether elements are unsigned integers.
@@ -116,7 +139,7 @@ impl Rows {
             Data::Fixed(Box::new(waiting))
         };
         let bytes = data.bytes();
-        let chunk = [self.chunk];
+        let chunk = [if self.is_exact { count as u64 } else { self.chunk }];
         if self.meta.shard.is_none() {
             let (target, meta) = (self.target(writing, start), Arc::clone(&self.meta));
             return writing.spawn(&self.path, bytes, move |shared| {
@@ -146,7 +169,11 @@ impl Rows {
     }
 
     fn target(&self, writing: &Writing, start: u64) -> Target {
-        Target { path: self.path.clone(), chunk: start / self.unit, turn: writing.shared.turn() }
+        Target {
+            path: self.path.clone(),
+            chunk: self.first.1 + (start - self.first.0) / self.unit,
+            turn: writing.shared.turn(),
+        }
     }
 
     /// The shard that contains element `start`.

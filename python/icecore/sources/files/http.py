@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import random
 import threading
 import time
 from collections import OrderedDict
@@ -11,8 +12,10 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from icecore import errors
+from icecore.redaction import has_login, redact
 from icecore.repository.address import legal
 from icecore.sources.files import access
+from icecore.sources.files.object_stores import headers_of
 from icecore.sources.files.stamp import Identity
 
 _BLOCK = 128 << 10
@@ -22,9 +25,15 @@ _AHEAD = 32
 _WHOLE = 4 << 20
 #: fewer bytes at a time are a fault, not a limit
 _LEAST = 64 << 10
-_TRIES = 3
 _REDIRECTS = 5
+#: seconds of silence after which a request is sent again
 _TIMEOUT = 30
+#: seconds for which requests are repeated, and for which a server that never answered may refuse connections
+_PATIENCE, _UNREACHABLE = 60, 5
+#: answers with another part than the wanted one after which a file is given up
+_WRONG = 3
+#: first and longest pause between two attempts, in seconds
+_FIRST, _PAUSE = 0.1, 5.0
 #: longest retry delay in seconds, as in the engine
 _LONGEST = 30
 
@@ -40,15 +49,20 @@ class HttpBytes:
     """
 
     def __init__(self, url: str, first: int = _BLOCK) -> None:
-        if "@" in urlsplit(url).netloc:
+        if has_login(url):
+            server = urlsplit(url)
+            place = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
             raise errors.make(
                 "invalid",
-                "an address of a file with a name and a password",
-                "download it, then link the copy",
+                f"{redact(url)}: an address with a name and a password",
+                f"give them as a header: --storage '{place}.header.authorization=Basic …' "
+                "(base64 of NAME:PASSWORD)",
             )
         self.url = url
+        self._headers = headers_of(url)
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
+        self._answered = False
         self._where = url
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._next, self._ahead = 1, 1
@@ -111,10 +125,11 @@ class HttpBytes:
 
     def _get(self, offset: int, length: int) -> tuple[Any, bytes]:
         wanted = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
-        failure, told = "", 0.0
-        for attempt in range(_TRIES):
-            if attempt:
-                time.sleep(max(0.2 * 4**attempt, told))
+        failure, told, pause, wrong, began = "", 0.0, 0.0, 0, time.monotonic()
+        while time.monotonic() - began < (_PATIENCE if self._answered else _UNREACHABLE) or not pause:
+            if pause:
+                time.sleep(max(random.uniform(_FIRST, pause), told))
+            pause = min(max(2 * pause, 2 * _FIRST), _PAUSE)
             # An old redirect may have expired: signed URLs can be valid for only a minute.
             is_old = self._where != self.url
             try:
@@ -127,7 +142,9 @@ class HttpBytes:
                 self.close()
                 self._where = self.url
                 failure = f"{type(error).__name__}: {str(error).strip()}"
+                self._answered = self._answered or isinstance(error, TimeoutError)
                 continue
+            self._answered = True
             if response.status == 206:
                 if _is_beginning(response.headers, offset, length, len(body)):
                     headers, more = self._get(offset + len(body), length - len(body))
@@ -136,6 +153,9 @@ class HttpBytes:
                 if not failure:
                     return response.headers, body
                 self.close()
+                wrong += 1
+                if wrong == _WRONG:
+                    break
                 continue
             self._where = self.url
             failure = f"{response.status} {response.reason}"
@@ -154,7 +174,8 @@ class HttpBytes:
                 kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
                 self._connection = kind(parts.netloc, timeout=_TIMEOUT)
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            self._connection.request("GET", target, headers=headers)
+            is_own = host_of(self._where) == host_of(self.url)
+            self._connection.request("GET", target, headers=headers | (self._headers if is_own else {}))
             response = self._connection.getresponse()
             if response.status in (301, 302, 303, 307, 308):
                 told = response.headers.get("Location", "").encode("latin-1", "replace")
@@ -172,6 +193,12 @@ class HttpBytes:
             return response, body
         self._where = self.url
         raise _Refused("too many redirects")
+
+
+def host_of(url: str) -> tuple[str, str]:
+    """Scheme and host of an address: headers of the user are sent to no other."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
 
 
 def head(url: str) -> Identity:
@@ -246,7 +273,8 @@ def _refusal(url: str, failure: str) -> errors.Error:
         return errors.make(
             "permission",
             f"{url}: {failure}",
-            "the server wants credentials or refuses the file: download it, then use the copy",
+            "the server wants credentials or refuses the file: give them as a header, "
+            "--storage https://HOST.header.authorization=…, or download the file",
         )
     if failure.startswith("200"):
         return errors.make(

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from glob import has_magic
+from typing import Any
 from urllib.parse import quote, unquote
 
 from icecore import errors
@@ -23,7 +24,10 @@ _WHOLE = 4 << 20
 _AHEAD = 16
 
 _lock = threading.Lock()
+#: options by address: of buckets and hosts that sources name, and of those that have options of their own
 _options: dict[str, dict[str, str]] = {}
+#: key of the options that were given with local sources, for what reference files among them name
+_LOCAL = ""
 _blocks: OrderedDict[tuple[Identity, int], bytes] = OrderedDict()
 
 
@@ -37,15 +41,48 @@ def encoded(url: str) -> str:
     return quote(url, safe="%/:@!$&'()+,;=~*[]")
 
 
-def remember(source: str, storage: Mapping[str, str] | None) -> None:
-    """Use these storage options for the bucket of ``source``, in this process."""
-    if is_object(source):
-        with _lock:
-            _options[bucket(source)] = storage_options.resolve(source, storage)
+def remember(source: str, storage: Mapping[str, Any] | None) -> None:
+    """Use these storage options, in this process, for the bucket or host of ``source``, and those for other
+    addresses there.
+    """
+    named = bucket(source) if "://" in source and not source.startswith("file://") else _LOCAL
+    found = storage_options.resolve(source if is_object(source) else "", storage)
+    with _lock:
+        _options[named] = storage_options.options_for(source, found)
+        for address in storage_options.addresses(found):
+            _options[address] = storage_options.options_for(address, found)
+
+
+def grant(url: str, source: str) -> None:
+    """Use the options that were given with the reference file ``source`` for a bucket that it names.
+
+    Options of a file in a bucket are for buckets of the same kind; those of local files for any.
+    """
+    if not is_object(url) or (is_object(source) and source.partition(":")[0] != url.partition(":")[0]):
+        return
+    with _lock:
+        given = _options.get(bucket(source) if is_object(source) else _LOCAL)
+        if given and _known(url) is None:
+            _options[bucket(url)] = storage_options.resolve(url, given)
+
+
+def _known(url: str) -> dict[str, str] | None:
+    """The options of the longest address that covers ``url``."""
+    covering = [place for place in _options if place and (url == place or url.startswith(f"{place}/"))]
+    return _options[max(covering, key=len)] if covering else None
+
+
+def headers_of(url: str) -> dict[str, str]:
+    """Headers that were given for the web server of ``url``."""
+    with _lock:
+        given = _known(url) or {}
+    return {
+        name.removeprefix("header."): value for name, value in given.items() if name.startswith("header.")
+    }
 
 
 def remembered() -> dict[str, dict[str, str]]:
-    """The storage options by bucket, for processes that read the same sources."""
+    """The storage options by address, for processes that read the same sources."""
     with _lock:
         known = dict(_options)
     return {place: storage_options.with_keys(options) for place, options in known.items()}
@@ -177,12 +214,9 @@ class ObjectBytes:
 
 
 def options_of(url: str) -> dict[str, str]:
-    """The storage options for an object: those remembered for its bucket, or those of the environment."""
+    """The storage options for an object: those given for its address, or those of the environment."""
     with _lock:
-        known = _options.get(bucket(url))
-        # A reference file may name another bucket of the same store.
-        if known is None and _options:
-            known = next(reversed(_options.values()))
+        known = _known(url)
     return storage_options.resolve(url, None) if known is None else known
 
 
@@ -197,12 +231,17 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
 
 
 def _pattern(key: str) -> re.Pattern[str]:
-    """The regular expression of a pattern whose ``*`` and ``?`` stay inside a level."""
+    """The regular expression of a pattern whose ``*`` and ``?`` stay inside a level and, as on disk, do not
+    match names that begin with a dot.
+    """
     parts = []
-    for part in key.split("/"):
+    *above, last = key.split("/")
+    # As a last part, `**` matches all files below, like `**/*`.
+    for part in [*above, "**", "*"] if last == "**" else [*above, last]:
         if part == "**":
-            parts.append("(?:[^/]+/)*")
+            parts.append("(?:[^/.][^/]*/)*")
         else:
             inside = fnmatch.translate(part).removesuffix(r"\z").removesuffix(r"\Z")
-            parts.append(inside.replace("(?s:", "(?:", 1).replace(".*", "[^/]*") + "/")
+            hidden = "" if part.startswith(".") else r"(?!\.)"
+            parts.append(hidden + inside.replace("(?s:", "(?:", 1).replace(".*", "[^/]*") + "/")
     return re.compile("".join(parts).removesuffix("/"))

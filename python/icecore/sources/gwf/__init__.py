@@ -8,12 +8,18 @@ from collections.abc import Callable, Sequence
 from icecore import errors
 from icecore.cluster.tasks import Cluster
 from icecore.display import text
-from icecore.sources.gwf.entry import array_entry
+from icecore.repository.channel_names import array_path
+from icecore.repository.time_axis import seconds_text
+from icecore.sources.files.identity import is_remote
+from icecore.sources.gwf.axes import Axes
+from icecore.sources.gwf.entry import Name, array_entry
+from icecore.sources.gwf.paths import Paths
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
-from icecore.sources.gwf.timeline import Timeline, timelines
-from icecore.sources.mapping.array_map import ArrayMap, Note, damage
+from icecore.sources.gwf.timeline import Timeline, changes, timelines
+from icecore.sources.mapping.array_map import ArrayMap, Note
 
-_NS = 1_000_000_000
+#: largest number of names in a note
+_SHOWN = 4
 #: FrProcData types that are series in time; 0 is "unknown"
 _TIME_SERIES = (0, 1)
 
@@ -22,8 +28,11 @@ def open(source: str) -> ArrayMap:
     """Index one frame file (a local path).
 
     Raises:
-        Error: ``format``, ``corrupt``, ``source-missing``.
+        Error: ``format``, ``corrupt``, ``source-missing``; ``unsupported`` for an address on a server.
     """
+    if is_remote(source):
+        message = f"{source}: frame files are read from local paths only"
+        raise errors.make("unsupported", message, "download it")
     found = scan([source])[0]
     if isinstance(found, errors.Error):
         raise found
@@ -48,32 +57,64 @@ def joined(files: Sequence[FrameFile], name: str) -> ArrayMap:
     result = ArrayMap(name)
     pieces = _pieces(files, result)
     lines = {channel: timelines(found) for channel, found in pieces.items()}
-    places: list[tuple[str, str, Timeline]] = []
+    paths = Paths()
+    places: list[tuple[str, Name, Timeline]] = []
     for channel, found in lines.items():
-        path = array_path(channel)
+        base, moved = paths.place(channel.channel)
+        if moved:
+            result.dropped.append(Note(base, "name", moved))
+        with_it = {file.path for file, _ in pieces[channel]}
         for i, line in enumerate(found):
-            place = path if i == 0 else f"{path}.{line.t0 // _NS}"
+            place = base if i == 0 else paths.later(base, line.t0)
             places.append((place, channel, line))
-            _report(result, place, files, line, i > 0)
+            if i:
+                said = f"{line.dtype} at {float(1 / line.step):.10g} Hz from GPS {seconds_text(line.t0)}"
+                result.dropped.append(Note(place, "changed", f"{said}: {changes(found[i - 1], line)}"))
+            _report(result, place, line)
+        if len(with_it) < len(files):
+            said = f"missing in {len(files) - len(with_it)} of {len(files)} files"
+            result.dropped.append(Note(base, "missing", said))
+    auxiliary: dict[str, list[str]] = defaultdict(list)
+    for place, channel, _ in places:
+        if channel.kind == "aux":
+            auxiliary[channel.of].append(place)
+    axes = Axes.of((place, line.t0, line.step, line.stop) for place, _, line in places)
     for place, channel, line in places:
-        if place in result.arrays:
-            result.failed.append(damage(f"{channel}: another channel has the path {place}"))
-            continue
-        result.add(array_entry(place, channel, line, _dimension(place, line, places)))
-    for file in files:
-        if file.events and not file.channels:
-            names = ", ".join(f"{count} {name}" for name, count in file.events[:4])
-            result.dropped.append(Note("/", "unsupported", f"{file.path} holds events only: {names}"))
+        masks = () if channel.of else auxiliary[channel.channel]
+        dim = axes.dimension(place, line.t0, line.step, line.stop)
+        result.add(array_entry(place, channel, line, dim, masks))
+    result.dropped += _others(files)
     return result
 
 
-def array_path(channel: str) -> str:
-    """``/H1/GDS-CALIB_STRAIN`` for ``H1:GDS-CALIB_STRAIN``."""
-    return "/" + "/".join(part.strip("/ ") or "_" for part in channel.replace("/", "_").split(":", 1))
+def _others(files: Sequence[FrameFile]) -> list[Note]:
+    """Return notes on structures that are not read, one for each class."""
+    names: dict[str, Counter[str]] = defaultdict(Counter)
+    for file in files:
+        for name, count in file.events:
+            names["event"][name] += count
+        for kind, name in file.others:
+            names[kind][name] += 1
+    found = []
+    for kind, counts in names.items():
+        of = ", ".join(
+            f"{count} {name}" if kind == "event" else name for name, count in counts.most_common(_SHOWN)
+        )
+        more = f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+        what = "events" if kind == "event" else kind
+        only = " only" if kind == "event" and not any(file.channels for file in files) else ""
+        found.append(
+            Note("/", "unsupported", f"{files[0].path}{_rest(files)} holds {what}{only}: {of}{more}")
+        )
+    return found
 
 
-def _pieces(files: Sequence[FrameFile], result: ArrayMap) -> dict[str, list[tuple[FrameFile, Piece]]]:
-    pieces: dict[str, list[tuple[FrameFile, Piece]]] = defaultdict(list)
+def _rest(files: Sequence[FrameFile]) -> str:
+    return f" and {len(files) - 1} more" if len(files) > 1 else ""
+
+
+def _pieces(files: Sequence[FrameFile], result: ArrayMap) -> dict[Name, list[tuple[FrameFile, Piece]]]:
+    pieces: dict[Name, list[tuple[FrameFile, Piece]]] = defaultdict(list)
     left_out: Counter[tuple[str, str]] = Counter()
     for file in files:
         for kind, channel, offset, message in file.problems:
@@ -82,15 +123,17 @@ def _pieces(files: Sequence[FrameFile], result: ArrayMap) -> dict[str, list[tupl
                 result.failed.append(error)
             else:
                 result.dropped.append(Note(array_path(channel) if channel else "/", kind, error.message))
-        for channel, _, found in file.channels:
+        for channel, kind, found, of in file.channels:
+            key = Name(channel, kind if of else "", of)
             for piece in found:
                 if why := _unusable(piece):
                     left_out[channel, why] += 1
                 else:
-                    pieces[channel].append((file, piece))
+                    pieces[key].append((file, piece))
     for (channel, why), count in left_out.items():
         result.dropped.append(Note(array_path(channel), "unsupported", f"{why} ({count} frames)"))
-    return pieces
+    # Channels first, so that they keep their paths, and their groups before channels without a detector.
+    return dict(sorted(pieces.items(), key=lambda item: (bool(item[0].of), ":" not in item[0].channel)))
 
 
 def _unusable(piece: Piece) -> str:
@@ -101,26 +144,9 @@ def _unusable(piece: Piece) -> str:
     return "" if piece.count else "a vector without samples"
 
 
-def _report(result: ArrayMap, place: str, files: Sequence[FrameFile], line: Timeline, changed: bool) -> None:
-    if changed:
-        rate = float(1 / line.step)
-        said = f"{line.dtype} at {rate:g} Hz from GPS {line.t0 / _NS:.9g}: the type or sampling changed"
-        result.dropped.append(Note(place, "changed", said))
-    missing = len(files) - len({placed.file.path for placed in line.pieces})
-    if missing:
-        result.dropped.append(Note(place, "missing", f"missing in {missing} of {len(files)} files"))
+def _report(result: ArrayMap, place: str, line: Timeline) -> None:
     gaps = len(line.segments()) - 1
     if gaps:
         result.dropped.append(Note(place, "gaps", text.plural(gaps, "gap")))
     result.dropped += [Note(place, "overlap", note) for note in line.notes]
-
-
-def _dimension(place: str, line: Timeline, places: Sequence[tuple[str, str, Timeline]]) -> str:
-    """``time``, or a name with the rate where the arrays of the group have different time axes."""
-    group = place.rsplit("/", 1)[0]
-    axes = {(o.t0, o.step, o.stop) for p, _, o in places if p.rsplit("/", 1)[0] == group}
-    if len(axes) == 1:
-        return "time"
-    rate = float(1 / line.step)
-    same = {(t0, step, stop) for t0, step, stop in axes if step == line.step}
-    return f"time_{rate:g}Hz" if len(same) == 1 else f"time_{rate:g}Hz_{line.t0}_{line.stop}"
+    result.dropped += [Note(place, "times", note) for note in line.remarks()[len(line.notes) :]]

@@ -39,20 +39,21 @@ def list_channels(path: str, find: str | None = None) -> tuple[FrameFile, list[C
     file = scan([path], frames=1)[0]
     if isinstance(file, errors.Error):
         raise file
-    span = _span(file.frames)
+    start, stop = (time / _NS for time in frame_span(file.frames))
     rows = []
-    for name, kind, pieces in file.channels:
+    for name, kind, pieces, _ in file.channels:
         if pieces and (find is None or fnmatchcase(name, find)):
             piece = pieces[0]
             rate = float(1 / exact_step(piece.step))
-            rows.append(ChannelRow(name, rate, piece.dtype, piece.unit, *span, kind))
+            rows.append(ChannelRow(name, rate, piece.dtype, piece.facts.unit, start, stop, kind))
     if find is not None and not rows:
         hint = f"it has {len(file.channels)} channels; quote the pattern: --find 'H1:*STRAIN*'"
         raise errors.make("not-found", f"no channel of {path} matches {find}", hint)
     return file, sorted(rows, key=lambda row: row.channel)
 
 
-def _span(frames: Sequence[tuple[int, int]]) -> tuple[float, float]:
+def frame_span(frames: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return start and end of a file's frames in GPS nanoseconds."""
     if not frames:
-        return 0.0, 0.0
-    return min(start for start, _ in frames) / _NS, max(start + length for start, length in frames) / _NS
+        return 0, 0
+    return min(start for start, _ in frames), max(start + length for start, length in frames)

@@ -7,15 +7,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from icecore import errors
 from icecore.cluster.tasks import Cluster
+from icecore.repository.zarr_dtypes import fill_json
 from icecore.sources.files.identity import Identity, identity
 
 #: number of files indexed between two progress reports
 _BATCH = 64
-_EXACT = 1e-9
+#: relative error of a step that a writer computed from an integer rate
+_EXACT = 1e-12
+#: largest denominator of a step that is not one of an integer rate
+_SIMPLE = 1 << 20
+
+
+class Facts(NamedTuple):
+    """The meaning of a channel's numbers, as one frame states it.
+
+    ``slope`` and ``bias`` of an ADC channel; ``shift`` (Hz) and ``phase`` (radians) of a signal that the
+    samples were mixed with. Numbers that are not finite are text, as in JSON attributes.
+    """
+
+    unit: str = ""
+    slope: float | str = 1.0
+    bias: float | str = 0.0
+    shift: float | str = 0.0
+    phase: float | str = 0.0
 
 
 @dataclass(slots=True)
@@ -27,7 +48,6 @@ class Piece:
 
     start: int
     step: float
-    unit: str
     series: int
     dtype: str
     count: int
@@ -36,33 +56,46 @@ class Piece:
     length: int
     compress: int
     invalid: int
-    slope: float
-    bias: float
-    masked: bool
+    facts: Facts
+
+
+class FrameChannel(NamedTuple):
+    """A channel of a file: ``kind`` is ``adc``, ``proc`` or ``sim``, or of a vector beside the data of the
+    channel ``of``: ``aux`` or ``vect``.
+    """
+
+    name: str
+    kind: str
+    pieces: list[Piece]
+    of: str
 
 
 @dataclass
 class FrameFile:
-    """Index of one file."""
+    """Index of one file; ``others`` are class and name of structures with data that are not read."""
 
     path: str
     identity: Identity
     version: int
     from_toc: bool
     frames: list[tuple[int, int]]
-    channels: list[tuple[str, str, list[Piece]]]
+    channels: list[FrameChannel]
     events: list[tuple[str, int]] = field(default_factory=list)
+    others: list[tuple[str, str]] = field(default_factory=list)
     problems: list[tuple[str, str, int, str]] = field(default_factory=list)
 
 
 @lru_cache(1024)
 def exact_step(step: float) -> Fraction:
-    """Return the seconds between samples as a fraction: ``1/rate`` if the rate is an integer."""
+    """Return the seconds between samples as a fraction: ``1/rate`` if the rate is an integer, else the
+    simplest fraction with the same float64.
+    """
     rate = 1 / step
     whole = round(rate)
     if whole and abs(rate - whole) < _EXACT * rate:
         return Fraction(1, whole)
-    return Fraction(step)
+    simple = Fraction(step).limit_denominator(_SIMPLE)
+    return simple if float(simple) == step else Fraction(step)
 
 
 def scan(
@@ -119,8 +152,10 @@ def _file(path: str, known: Identity | errors.Error, indexed: Any) -> FrameFile 
         kind, message, hint = indexed
         return errors.make(kind, message if path in message else f"{path}: {message}", hint)
     channels = [
-        (name, kind, [Piece(*what, *place) for what, place in pieces])
-        for name, kind, pieces in indexed["channels"]
+        FrameChannel(
+            name, kind, [Piece(*(*what, *place, _facts(facts))) for what, place, facts in pieces], of
+        )
+        for name, kind, pieces, of in indexed["channels"]
     ]
     return FrameFile(
         path,
@@ -130,5 +165,15 @@ def _file(path: str, known: Identity | errors.Error, indexed: Any) -> FrameFile 
         indexed["frames"],
         channels,
         indexed["events"],
+        indexed["others"],
         indexed["problems"],
+    )
+
+
+@lru_cache(4096)
+def _facts(stated: tuple[str, float, float, float, float]) -> Facts:
+    """Return one object for all pieces with these facts, which makes comparing them fast."""
+    unit, *numbers = stated
+    return Facts(
+        unit, *(number if isfinite(number) else fill_json(number, np.dtype("f8")) for number in numbers)
     )

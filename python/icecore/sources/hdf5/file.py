@@ -35,7 +35,7 @@ _START = 4 << 10
 # Since HDF5 2.0 the library's chunk table takes 64 KiB per open dataset; 521 entries take 4 KiB, as before.
 # A region is read once, so the cache is hardly used.
 _TABLE = {"rdcc_nslots": 521}
-_CUT = re.compile(r"truncated file: eof = (\d+), .*stored_eof = (\d+)")
+_CUT, _ENDS = "truncated file: ", re.compile(r"eof = (\d+)")
 
 
 @contextmanager
@@ -68,8 +68,8 @@ def _explained(source: str, said: str) -> errors.Error:
             hint = f"copy what it holds into one file: h5py.File(NAME, driver={driver!r}) opens all of them"
             message = f"{source} is one of the files that HDF5's {driver} driver divides a file into"
             return errors.make("unsupported", message, hint)
-    if cut := _CUT.search(said):
-        message = f"{source} has {cut[1]} of {cut[2]} bytes: it looks cut off"
+    if _CUT in said and len(ends := _ENDS.findall(said)) > 1:
+        message = f"{source} has {ends[0]} of {ends[-1]} bytes: it looks cut off"
         return errors.make("corrupt", message, "compare the file with its original")
     reason = " ".join(said.split())
     return errors.make("corrupt", f"{source}: the HDF5 library can't read it: {reason}", ALL_LOST)

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 from icecore import errors
 from icecore.repository.bucket_urls import canonical
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
-from icecore.sources.files.object_stores import encoded, is_object
+from icecore.sources.files.object_stores import encoded, grant, is_object
 
 #: number of concurrent requests
 _ASKED = 16
@@ -49,6 +49,7 @@ class Targets:
     def _look(self, address: str) -> tuple[str, Identity] | errors.Error:
         try:
             place = self._place(address)
+            grant(place, self._source)
             return place, identity(place)
         except errors.Error as error:
             return error

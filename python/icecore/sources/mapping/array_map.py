@@ -20,6 +20,8 @@ from icecore.sources.mapping.table_file import TableFile
 
 Region = tuple[slice, ...]
 Reader = Callable[[Region], np.ndarray]
+#: the attribute of a group that lists the objects of its source that it does not contain: ``name (class)``
+LEFT_OUT = "left_out"
 #: target size (bytes) of default chunks
 _CHUNK = 1 << 20
 
@@ -31,8 +33,9 @@ class Note:
     ``kind`` is ``"unsupported"`` (left out), ``"alias"`` (the same group under a second path), ``"name"`` (a
     name that Zarr can't hold), ``"dimension"`` (a netCDF dimension without a variable), ``"attribute"`` (an
     attribute that was left out), ``"reference"`` (references to no chunk), ``"calendar"`` (times converted by
-    CF's default calendar), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common) or
-    ``"unpacked"`` (numbers of several scales as unscaled floats).
+    CF's default calendar), ``"object"`` (an object of a class that is not indexed), ``"missing"`` (left out
+    because a joined file lacks it), ``"rounded"`` (numbers of more digits than NumPy and Zarr have in common)
+    or ``"unpacked"`` (numbers of several scales as unscaled floats).
     """
 
     path: str
@@ -131,6 +134,7 @@ class ArrayEntry:
         is_column: whether it is a column of a table, which gets a table's chunks and summaries.
         renulled: for a column in memory: maps (value for null, dtype) to the same column with this value for
             null, or None if the column contains the value or does not fit the dtype.
+        rewritten: of a stored array that is extended: all of it is written again, in another dtype or units.
     """
 
     path: str
@@ -155,6 +159,7 @@ class ArrayEntry:
     text_fill: str | None = None
     is_column: bool = False
     renulled: Callable[[Any, np.dtype], ArrayEntry | None] | None = None
+    rewritten: bool = False
 
     @property
     def linked(self) -> bool:
@@ -209,7 +214,7 @@ class ArrayEntry:
         document: dict[str, Any] = {
             "shape": list(self.shape),
             "data_type": self.data_type,
-            "chunk_grid": _chunk_grid(self.chunks),
+            "chunk_grid": chunk_grid(self.chunks),
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
             "fill_value": self.fill_value,
             "codecs": self.codecs,
@@ -238,6 +243,8 @@ class ArrayMap:
         dropped: notes on parts of the source that ``arrays`` and ``groups`` do not contain unchanged.
         tables: path → a table that is packed row by row (`icecore.tables.text.pack_table`), never linked.
         failed: an error for each damaged part of the source.
+        files: the files of a source of several files.
+        without: returns the map of the same source without some of these files.
     """
 
     source: str
@@ -246,6 +253,8 @@ class ArrayMap:
     dropped: list[Note] = field(default_factory=list)
     tables: dict[str, TableFile] = field(default_factory=dict)
     failed: list[errors.Error] = field(default_factory=list)
+    files: tuple[str, ...] = ()
+    without: Callable[[set[str]], ArrayMap] | None = None
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -284,7 +293,8 @@ class DamagedSource(errors.StorageError):
         return made
 
 
-def _chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
+def chunk_grid(chunks: Sequence[Any]) -> dict[str, Any]:
+    """Return the ``chunk_grid`` of the metadata for the ``chunks`` of an entry."""
     if isinstance(chunks, tuple):
         return {"name": "regular", "configuration": {"chunk_shape": list(chunks)}}
     # Always lists, never the bare integer that the specification allows: Icechunk rejects it.

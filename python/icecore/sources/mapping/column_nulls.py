@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
 from icecore.repository.json_attributes import fill_attribute, fill_of_attribute
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
+from icecore.sources.mapping.netcdf_fill import reals_for_null
 
 #: attributes with the value for null: of numbers, of strings
 NULL = ("_FillValue", "missing_value")
+#: number of numbers that are tried to represent null in floats
+_TRIED = 16
 #: maps (path of an array, value) to whether the stored rows contain the value
 Holds = Callable[[str, Any], bool]
 
@@ -54,7 +58,14 @@ def with_one_null(maps: Sequence[ArrayMap], holds: Holds) -> None:
             continue
         is_fixed = entries[0].renulled is None and nulls[0] is not None
         known = [null for null in nulls if null is not None]
-        found = _joined(entries, known[:1] if is_fixed else known, holds)
+        found = _joined(entries, known[:1] if is_fixed else _candidates(known, entries), holds)
+        if found is None and is_fixed and _is_nan(known[0]):
+            found = _joined(entries, known[:1], holds, merges=True)
+            for each in maps if found is not None else ():
+                if path in each.arrays and each.arrays[path].renulled is not None:
+                    each.dropped.append(
+                        Note(path, "converted", "NaN is missing in it, as in the stored rows")
+                    )
         if found is None:
             raise errors.make(
                 "mismatch",
@@ -65,22 +76,42 @@ def with_one_null(maps: Sequence[ArrayMap], holds: Holds) -> None:
             each.arrays[path] = entry
 
 
+def _candidates(known: Sequence[Any], entries: Sequence[ArrayEntry]) -> Iterator[Any]:
+    """Yield values for null: those of the columns, then numbers for floats, which may hold NaN."""
+    yield from known
+    dtype = np.result_type(*(entry.dtype for entry in entries))
+    if dtype.kind == "f":
+        yield from islice(reals_for_null(dtype), _TRIED)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return (_is_nan(one) and _is_nan(other)) or one == other
+
+
 def _differ(nulls: Sequence[Any]) -> bool:
-    return any(null is not None for null in nulls) and any(null is None or null != nulls[0] for null in nulls)
+    some = any(null is not None for null in nulls)
+    return some and any(null is None or not _equal(null, nulls[0]) for null in nulls)
 
 
 def _joined(
-    entries: Sequence[ArrayEntry], candidates: Iterable[Any], holds: Holds
+    entries: Sequence[ArrayEntry], candidates: Iterable[Any], holds: Holds, merges: bool = False
 ) -> list[ArrayEntry] | None:
-    """Return the columns with the first candidate that none of them contains as a value."""
+    """Return the columns with the first candidate that none of them contains as a value.
+
+    With ``merges`` such values become missing in columns in memory.
+    """
     dtype = np.result_type(*(entry.dtype for entry in entries))
     for null in candidates:
         found = []
         for entry in entries:
             if entry.renulled is not None:
-                new = entry.renulled(null, dtype)
+                new = entry.renulled(null, dtype, merges)
             elif null_of(entry) is not None:
-                new = entry if null_of(entry) == null else None
+                new = entry if _equal(null_of(entry), null) else None
             else:
                 new = None if holds(entry.path, null) else marked(entry, null)
             if new is None:

@@ -50,8 +50,10 @@ class Rounding:
             yield replace(entry, attrs=attrs), Note(path, "tolerance", said)
 
 
-def alike(arrays: list[list[Sourced]], dim: str, rounding: Rounding) -> None:
+def alike(arrays: list[list[Sourced]], dim: str | None, rounding: Rounding) -> None:
     """Compare each list's first array with the others, file by file, so that each file is opened only once.
+
+    ``dim`` is the dimension that is joined, None if nothing is joined.
 
     Raises:
         Error: ``mismatch`` if dtype, shape, meaning or a value differs; ``invalid`` for a tolerance that is
@@ -89,7 +91,7 @@ class _Known:
         return block
 
 
-def _nearly_equal(first: Sourced, other: Sourced, dim: str, known: _Known, rounding: Rounding) -> None:
+def _nearly_equal(first: Sourced, other: Sourced, dim: str | None, known: _Known, rounding: Rounding) -> None:
     """Compare coordinates, which may differ by ``rounding``."""
     same(first, other)
     limit, largest = rounding.limit or 0.0, _difference(first, other, known)
@@ -112,23 +114,41 @@ def _difference(first: Sourced, other: Sourced, known: _Known) -> float:
     )
 
 
-def _differs(first: Sourced, other: Sourced, dim: str, how: str = "", hint: str = "") -> errors.Error:
+def _differs(first: Sourced, other: Sourced, dim: str | None, how: str = "", hint: str = "") -> errors.Error:
+    lacks = "" if dim is None else f"has no dimension {dim!r} and "
+    apart = "keep the files in groups of their own"
     return errors.make(
         "mismatch",
-        f"{first.entry.path} has no dimension {dim!r} and differs between {first.source} and {other.source}"
-        f"{how}",
-        hint or "join along another dimension, or keep the files in groups of their own",
+        f"{first.entry.path} {lacks}differs between {first.source} and {other.source}{how}",
+        hint or (apart if dim is None else f"join along another dimension, or {apart}"),
     )
 
 
-def _equal(first: Sourced, other: Sourced, dim: str, known: _Known, rounding: Rounding) -> None:
+def _both(ours: np.ndarray, theirs: np.ndarray, region: Region) -> str:
+    """Return the first values that differ, and where: ``: 0.0 and 50.0 at [2]``."""
+    with np.errstate(invalid="ignore"):
+        unlike = ours != theirs
+    if ours.dtype.kind in "fcmM":
+        unlike &= ~(np.isnat if ours.dtype.kind in "mM" else np.isnan)(ours) | ~(
+            np.isnat if ours.dtype.kind in "mM" else np.isnan
+        )(theirs)
+    if np.shape(unlike) != ours.shape or not unlike.any():
+        return ""
+    at = np.unravel_index(int(np.argmax(unlike)), ours.shape)
+    place = ", ".join(str(part.start + i) for part, i in zip(region, at, strict=True))
+    return f": {ours[at]} and {theirs[at]}" + (f" at [{place}]" if place else "")
+
+
+def _equal(first: Sourced, other: Sourced, dim: str | None, known: _Known, rounding: Rounding) -> None:
     one, two = first.entry, other.entry
     if one.shape != two.shape or one.dtype != two.dtype:
         raise errors.make(
             "mismatch",
             f"{one.path}: {two.dtype} {other.spelled()} in {other.source}, "
             f"{one.dtype} {first.spelled()} in {first.source}",
-            f"it has no dimension {dim!r}, so it has to be the same in all files",
+            "keep the files in groups of their own"
+            if dim is None
+            else f"it has no dimension {dim!r}, so it has to be the same in all files",
         )
     same(first, other)
     if one.read is None or two.read is None:
@@ -140,12 +160,12 @@ def _equal(first: Sourced, other: Sourced, dim: str, known: _Known, rounding: Ro
         )
         if not equal and not (ours.dtype.kind in "fc" and np.array_equal(ours, theirs, equal_nan=True)):
             if one.path not in rounding.coordinates or not coordinate_tolerance.comparable(one, two):
-                raise _differs(first, other, dim)
+                raise _differs(first, other, dim, _both(ours, theirs, region))
             raise _differs(
                 first,
                 other,
                 dim,
-                f" by up to {_difference(first, other, known):.6g}",
+                f" by up to {_difference(first, other, known):.6g}{_both(ours, theirs, region)}",
                 "if that is rounding, state the accepted difference: --coord-tolerance",
             )
 

@@ -19,11 +19,11 @@ _DEGREES = re.compile(r"degrees?_?(north|east|N|E)")
 Read = Callable[[int, Region], np.ndarray]
 
 
-def check(tolerance: float | None, concat: str | None) -> None:
-    """Reject a tolerance that no join can use.
+def check(tolerance: float | None, compares: bool) -> None:
+    """Reject a tolerance that nothing can use; ``compares``: whether coordinates may be compared at all.
 
     Raises:
-        Error: ``invalid`` if it is negative, infinite or not a number, or if nothing is joined.
+        Error: ``invalid`` if it is negative, infinite or not a number, or if nothing is compared.
     """
     if tolerance is None:
         return
@@ -34,8 +34,8 @@ def check(tolerance: float | None, concat: str | None) -> None:
     ):
         message = f"coord_tolerance must be a finite number of at least 0 (got {tolerance!r})"
         raise errors.make("invalid", message, "give it in the units of the coordinates: 1e-6")
-    if concat is None:
-        message = "coord_tolerance compares coordinates of files that are joined"
+    if not compares:
+        message = "coord_tolerance compares coordinates of files that are joined or share a group"
         raise errors.make("invalid", message, "name the dimension to join along: --concat time")
 
 

@@ -5,29 +5,34 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
-from icecore.repository.time_axis import KEY, NS, TimeAxis
+from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.repository.zarr_dtypes import fill_json
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, Region, damage
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, Region
+from icecore.sources.mapping.series_facts import differences, facts
 from icecore.sources.mapping.stitched_array import decodes_alike
 
 
 @dataclass(frozen=True)
 class Part:
-    """The series of one file, and the index of its first sample in the joined array."""
+    """The series of one file, the index of its first sample in the joined array, and the number of samples at
+    its start that an earlier file has.
+    """
 
     index: int
     source: str
     entry: ArrayEntry
+    skip: int = 0
 
     @property
     def stop(self) -> int:
         """Index after its last sample."""
-        return self.index + self.entry.shape[0]
+        return self.index + self.entry.shape[0] - self.skip
 
 
 @dataclass
@@ -44,8 +49,12 @@ class Series:
 
     def fits(self, entry: ArrayEntry, axis: TimeAxis) -> bool:
         """Whether an entry continues this series on the same sampling grid."""
-        same = _kind(entry) == _kind(self.first) and axis.step == self.axis.step
-        return same and abs(self.axis.time(self.axis.index(axis.t0)) - axis.t0) <= 1
+        same = entry.dtype == self.first.dtype and axis.step == self.axis.step
+        return (
+            same
+            and facts(entry.attrs) == facts(self.first.attrs)
+            and abs(self.axis.time(self.axis.index(axis.t0)) - axis.t0) <= 1
+        )
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ class SeriesReader:
         for part in self.parts:
             first, last = max(part.index, low), min(part.stop, high)
             if first < last and part.entry.read is not None:
-                inside = slice(first - part.index, last - part.index)
+                inside = slice(first - part.index + part.skip, last - part.index + part.skip)
                 out[first - low : last - low] = part.entry.read((inside,))
         return out
 
@@ -75,8 +84,8 @@ def has_series(arrays: ArrayMap) -> bool:
 def join(maps: Sequence[ArrayMap], name: str) -> ArrayMap:
     """Join the series of sources in time; other arrays are taken from the first source.
 
-    A part with another dtype, rate or flags begins a separate array (``PATH.GPS``). If parts overlap, the
-    earlier one is kept.
+    A part with another dtype, rate, unit, scale or flags begins a separate array (``PATH.GPS``). Of samples
+    that several parts have, the earliest part's are kept.
     """
     result = ArrayMap(name, groups=dict(maps[0].groups))
     result.dropped = [note for each in maps for note in each.dropped]
@@ -92,20 +101,31 @@ def join(maps: Sequence[ArrayMap], name: str) -> ArrayMap:
         missing = len(maps) - len({source for source, _ in entries})
         if missing:
             result.dropped.append(Note(path, "missing", f"missing in {missing} of {len(maps)} files"))
-        for i, series in enumerate(_series(path, entries, result)):
-            place = path if i == 0 else f"{path}.{series.axis.t0 // NS}"
+        every = _series(path, entries, result)
+        for i, series in enumerate(every):
+            place = path if i == 0 else _later(path, series.axis.t0, result)
             if i:
-                result.dropped.append(Note(place, "changed", "the type, sampling or flags changed"))
-            if place in result.arrays:
-                result.failed.append(damage(f"{series.parts[0].source}: another array has the path {place}"))
-                continue
+                result.dropped.append(Note(place, "changed", _change(every[i - 1], series)))
             result.add(_joined(place, series, result))
     return result
 
 
-def _kind(entry: ArrayEntry) -> tuple[Any, ...]:
-    attrs = entry.attrs
-    return entry.dtype, str(attrs.get("flag_masks")), attrs.get("flag_meanings"), attrs.get("units")
+def _later(path: str, t0: int, result: ArrayMap) -> str:
+    """Return an unused path for the part of a series that begins at ``t0`` (ns)."""
+    names = (f"{path}.{t0 // NS}" + (f".{number}" if number > 1 else "") for number in count(1))
+    return next(name for name in names if name not in result.arrays)
+
+
+def _change(before: Series, after: Series) -> str:
+    """Return what differs between two series of one path."""
+    found = []
+    if before.first.dtype != after.first.dtype:
+        found.append(f"the type changed from {before.first.dtype} to {after.first.dtype}")
+    if before.axis.step != after.axis.step:
+        found.append(f"the sampling changed from {before.axis.rate:.10g} Hz to {after.axis.rate:.10g} Hz")
+    found += differences(before.first.attrs, after.first.attrs)
+    said = "; ".join(found) or "the samples lie between those before"
+    return f"from {after.axis.epoch} {seconds_text(after.axis.t0)}: {said}"
 
 
 def _axis(entry: ArrayEntry) -> TimeAxis:
@@ -123,14 +143,14 @@ def _series(path: str, entries: Sequence[tuple[str, ArrayEntry]], result: ArrayM
             series = Series(axis)
             found.append(series)
         index = series.axis.index(axis.t0)
-        shared = series.parts[-1].stop - index if series.parts else 0
-        if shared > 0:
-            lost, same = entry.shape[0] - shared, min(shared, entry.shape[0])
-            said = f"{source}: {same} samples from GPS {axis.t0 / NS:.9f} are there already"
-            said += f"; the file's {lost} others are left out" if lost > 0 else ""
+        skip = min(max(series.parts[-1].stop - index, 0), entry.shape[0]) if series.parts else 0
+        if skip:
+            rest = entry.shape[0] - skip
+            said = f"{source}: {skip} samples from {axis.epoch} {seconds_text(axis.t0)} are there already"
+            said += f"; the file's {rest} others are used" if rest else ""
             result.dropped.append(Note(path, "overlap", said))
-        elif entry.shape[0]:
-            series.parts.append(Part(index, source, entry))
+        if skip < entry.shape[0]:
+            series.parts.append(Part(index + skip, source, entry, skip))
     return [series for series in found if series.parts]
 
 
@@ -178,13 +198,14 @@ def _links(parts: Sequence[Part]) -> Links | None:
         return None
     for part in parts:
         entry, is_last = part.entry, part is parts[-1]
-        whole = part.index % chunk[0] == 0 and (is_last or entry.shape[0] % chunk[0] == 0)
+        whole = part.index % chunk[0] == part.skip % chunk[0] == 0
+        whole = whole and (is_last or entry.shape[0] % chunk[0] == 0)
         if entry.chunks != chunk or not whole or not decodes_alike(entry.codecs, codecs):
             return None
         if entry.links is None or len(entry.links) != entry.grid[0]:
             return None
-    every = [(part.entry.links, part.index // chunk[0]) for part in parts]
-    links = [(each, first) for each, first in every if each is not None]
+    every = [(part.entry.links, part.index // chunk[0], part.skip // chunk[0]) for part in parts]
+    links = [(_from(each, skip), first) for each, first, skip in every if each is not None]
     files = np.cumsum([0, *(len(each.urls) for each, _ in links)])
     return Links(
         [url for each, _ in links for url in each.urls],
@@ -195,6 +216,20 @@ def _links(parts: Sequence[Part]) -> Links | None:
         np.concatenate([each.chunks + np.uint64(first) for each, first in links]),
         np.concatenate([each.offsets for each, _ in links]),
         np.concatenate([each.lengths for each, _ in links]),
+    )
+
+
+def _from(links: Links, first: int) -> Links:
+    """Return the references from chunk ``first`` on, numbered from 0."""
+    if not first:
+        return links
+    kept = links.chunks >= first
+    return replace(
+        links,
+        url_ids=links.url_ids[kept],
+        chunks=links.chunks[kept] - np.uint64(first),
+        offsets=links.offsets[kept],
+        lengths=links.lengths[kept],
     )
 
 

@@ -21,7 +21,7 @@ from icecore.sources.mapping.array_map import (
     blocks,
     default_chunks,
 )
-from icecore.sources.mapping.time_units import Conversion
+from icecore.sources.mapping.time_units import NAT, Conversion
 
 # Codec settings that do not affect decoding.
 _EFFORT = {"level", "clevel", "cname"}
@@ -34,7 +34,8 @@ SMALL = 4 << 20
 class Converted:
     """Reader that converts values to another dtype, which must hold them exactly, or to another time unit.
 
-    ``fill`` are the numbers that mark missing times; ``name`` is for error messages.
+    ``fill`` are the numbers that mark missing times; ``has_nat``: the smallest int64 is not-a-time; ``name``
+    is for error messages.
     """
 
     read: Reader
@@ -42,12 +43,15 @@ class Converted:
     times: Conversion | None = None
     fill: Any = None
     name: str = ""
+    has_nat: bool = False
 
     def __call__(self, region: Region) -> np.ndarray:
         stored = self.read(region)
         values = stored.astype(self.dtype, copy=False)
         if stored.dtype.kind in "iu" and stored.dtype.itemsize == 8 and self.dtype.kind == "f":
             self._exact(stored, values)
+            if self.has_nat and stored.dtype.kind == "i":
+                values[stored == NAT] = np.nan
         if self.times is not None:
             values = self.times.apply(values, self.fill, self.name)
         return np.ascontiguousarray(values)

@@ -60,7 +60,7 @@ class TableSpec:
         notes: sentences about properties that were inferred from the data and may be wrong.
         doubt: why the columns can't be inferred without an option; empty if they can.
         name: name of the table in a label that describes several.
-        followed: whether another table follows in the same file.
+        until: number of bytes before the next table of the same file; None if there is none.
         cut: how the fields of a table without a label were found: from columns of spaces, or from lines above
             the rows; empty if a label or separators define them.
         width: bytes of a row without its line end, if the fields were inferred from the first lines.
@@ -70,6 +70,10 @@ class TableSpec:
         trimmed: whether rows of fixed fields may lack trailing spaces.
         crlf: whether the rows of a trimmed table end in CR LF.
         closing: the line that ends the rows of a table, as in RST.
+        in_characters: whether the fields count characters; a survey of all lines then finds how many bytes
+            those take.
+        characters: stretches of a row that count characters, each with its number of characters, and the
+            bytes that it takes in a row with room for all of them; the fields count bytes of such a row.
     """
 
     label: str
@@ -85,7 +89,7 @@ class TableSpec:
     notes: tuple[str, ...] = ()
     doubt: str = ""
     name: str = ""
-    followed: bool = False
+    until: int | None = None
     cut: Literal["", "spaces", "stated"] = ""
     width: int = 0
     between: tuple[int, ...] = ()
@@ -94,12 +98,30 @@ class TableSpec:
     trimmed: bool = False
     crlf: bool = False
     closing: bytes = b""
+    in_characters: bool = False
+    characters: tuple[tuple[int, int], ...] = ()
 
     @property
     def blank_row(self) -> bytes:
         """Return a row of fixed fields that contains only spaces."""
         end = b"\r\n" if self.crlf else b"\n"
         return b" " * (self.row_bytes - len(end)) + end
+
+
+@dataclass
+class SharedText:
+    """The text of a file with several tables: each stores the stretch from its first row to the next table.
+
+    Attributes:
+        tables: path of each table and its name of the file, in the order of their stretches.
+        starts: first byte of each stretch; the first one begins at 0.
+        size, sha256: those of the whole file, once it was read.
+    """
+
+    tables: list[tuple[str, str]]
+    starts: list[int]
+    size: int = 0
+    sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,9 +133,20 @@ class TableFile:
         place: location of the data, for messages and to compare sources.
         open: opens the decompressed bytes from the start.
         spec: description from a label, or None.
+        shared: text of the file if it holds several tables that are packed together.
+        part: number of the table's stretch of that text.
     """
 
     name: str
     place: str
     open: Callable[[], IO[bytes]]
     spec: TableSpec | None = None
+    shared: SharedText | None = None
+    part: int = 0
+
+    @property
+    def stretch(self) -> tuple[int, int | None]:
+        """First byte of the text that the table stores, and the byte after it; None for the end."""
+        if self.shared is None:
+            return 0, None
+        return self.shared.starts[self.part], next(iter(self.shared.starts[self.part + 1 :]), None)

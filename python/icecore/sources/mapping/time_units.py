@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -32,11 +33,18 @@ _SECONDS = {
     "microsecond": Fraction(1, 10**6),
     "nanosecond": Fraction(1, 10**9),
 }
+#: steps of times that :func:`finer` proposes
+_STEPS = {
+    f"{name}s": _SECONDS[name]
+    for name in ("day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond")
+}
+#: not-a-time: xarray and NumPy store it in int64 without an attribute that names it
+NAT = np.iinfo("i8").min
 # All integers up to this one are exact in float64.
 _EXACT = 1 << 53
 _GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
 _MIXED = ("standard", "gregorian", "none", "")
-_SINCE = re.compile(r"^\s*(\w+)\s+since\s+(.+?)\s*$", re.IGNORECASE)
+_SINCE = re.compile(r"(\w+)\s+since\s+(\S.*)", re.IGNORECASE)
 _DATE = re.compile(
     r"^(\d{1,4})-(\d{1,2})-(\d{1,2})"  # date
     r"(?:[T ]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(\.\d+)?)?)?"  # time
@@ -52,8 +60,13 @@ class Conversion:
     factor: Fraction
     shift: Fraction
 
+    @classmethod
+    def none(cls) -> Conversion:
+        """Return the conversion that changes nothing."""
+        return cls(Fraction(1), Fraction(0))
+
     def apply(self, values: np.ndarray, fill: Any = None, name: str = "") -> np.ndarray:
-        """Convert values in their own dtype; elements equal to ``fill``, NaN and infinities are kept.
+        """Convert values in their own dtype; ``fill``, NaN, infinities and not-a-time of int64 are kept.
 
         Integers stay integers and float32 values must be exact, otherwise an error is raised. float64 values
         are rounded to the nearest exact result.
@@ -67,7 +80,7 @@ class Conversion:
             Error: ``mismatch`` if a time can't be represented in its dtype in the new units.
         """
         flat = values.reshape(-1)
-        moving = np.isfinite(flat)
+        moving = flat != NAT if values.dtype == np.int64 else np.isfinite(flat)
         if fill is not None:
             moving &= ~np.isin(flat, np.atleast_1d(fill).astype(values.dtype))
         new, old = flat.copy(), flat[moving]
@@ -126,9 +139,14 @@ def _no_counterpart(value: Any, name: str) -> errors.Error:
     )
 
 
+def spans_or_times(attrs: Mapping[str, Any]) -> bool:
+    """Whether attributes describe times since a date, or durations as xarray stores them."""
+    return is_time(attrs.get("units")) or str(attrs.get("dtype", "")).startswith("timedelta64")
+
+
 def is_time(units: Any) -> bool:
     """Whether units are a time since a reference date."""
-    return isinstance(units, str) and _SINCE.match(units) is not None
+    return isinstance(units, str) and _SINCE.fullmatch(units.strip()) is not None
 
 
 def conversion(old: str, new: str, calendar: str = "standard") -> Conversion | None:
@@ -142,12 +160,39 @@ def conversion(old: str, new: str, calendar: str = "standard") -> Conversion | N
     return Conversion(one[0] / two[0], gap / two[0])
 
 
-def _parse(units: str) -> tuple[Fraction, re.Match[str]] | None:
+def between(old: Mapping[str, Any], new: Mapping[str, Any]) -> Conversion | None:
+    """Return the conversion between the units of two arrays of times, or of two arrays of durations.
+
+    The attributes are those of the arrays; a calendar of only one of them is that of both. None if the
+    conversion is not exactly defined.
+    """
+    ours, theirs = str(old.get("units")), str(new.get("units"))
+    if ours == theirs:
+        return Conversion.none()
+    if is_time(ours):
+        return conversion(ours, theirs, str(new.get("calendar", old.get("calendar", "standard"))))
+    one, two = _seconds(ours), _seconds(theirs)
+    return None if one is None or two is None else Conversion(one / two, Fraction(0))
+
+
+def finer(units: str) -> list[str]:
+    """Return the same units with shorter steps, longest first: hours, minutes, … for ``days since``."""
     found = _SINCE.match(units)
+    step = _seconds(units if found is None else found.group(1))
+    rest = "" if found is None else f" since {found.group(2)}"
+    return [f"{name}{rest}" for name, seconds in _STEPS.items() if step is not None and seconds < step]
+
+
+def _seconds(word: str) -> Fraction | None:
+    name = word.strip().lower()
+    return _SECONDS.get(name) or _SECONDS.get(name.removesuffix("s"))
+
+
+def _parse(units: str) -> tuple[Fraction, re.Match[str]] | None:
+    found = _SINCE.fullmatch(units.strip())
     if found is None:
         return None
-    name = found.group(1).lower()
-    seconds = _SECONDS.get(name) or _SECONDS.get(name.removesuffix("s"))
+    seconds = _seconds(found.group(1))
     date = _DATE.match(found.group(2))
     return None if seconds is None or date is None else (seconds, date)
 

@@ -18,7 +18,7 @@ from icecore.sources.mapping.consistency import Rounding, alike
 from icecore.sources.mapping.coordinate_tolerance import coordinates
 from icecore.sources.mapping.stitched_array import Converted, Part, decodes_alike, join
 from icecore.sources.mapping.stored_chunks import Held
-from icecore.sources.mapping.time_units import Conversion
+from icecore.sources.mapping.time_units import Conversion, spans_or_times
 from icecore.sources.mapping.unpack_scale import told, unpacked
 
 # Number of reasons that are spelled out.
@@ -161,7 +161,8 @@ def _reader(array: Sourced, dtype: np.dtype, times: Conversion | None) -> Reader
         raise errors.make("unsupported", f"{entry.path} can't be read", "open it with a source that can read")
     if times is None and entry.dtype == dtype:
         return entry.read
-    return Converted(entry.read, dtype, times, None if times is None else array.marks, array.name)
+    fill = None if times is None else array.marks
+    return Converted(entry.read, dtype, times, fill, array.name, spans_or_times(array.attrs))
 
 
 def _unlinkable(first: Sourced, array: Sourced, model: ArrayEntry | None, times: Conversion | None) -> str:

@@ -89,8 +89,13 @@ def _entry(path: str, column: pa.ChunkedArray, stored: _Stored) -> ArrayEntry:
     )
 
 
-def _renulled(path: str, column: pa.ChunkedArray, null: Any, dtype: np.dtype[Any]) -> ArrayEntry | None:
-    """The column with another value for null; None if it holds that value or does not fit ``dtype``."""
+def _renulled(
+    path: str, column: pa.ChunkedArray, null: Any, dtype: np.dtype[Any], merges: bool = False
+) -> ArrayEntry | None:
+    """The column with another value for null; None if it holds that value or does not fit ``dtype``.
+
+    With ``merges`` values equal to ``null`` become missing.
+    """
     values = _stored(path, column).values
     kind = values.type
     try:
@@ -102,7 +107,9 @@ def _renulled(path: str, column: pa.ChunkedArray, null: Any, dtype: np.dtype[Any
         value = pa.scalar(null, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
-    if pc.any(pc.equal(values, value)).as_py():
+    is_nan = pa.types.is_floating(kind) and value.as_py() != value.as_py()
+    held = pc.is_nan(values) if is_nan else pc.equal(values, value)
+    if not merges and pc.any(held).as_py():
         return None
     attrs = dict(_TRUTH) if pa.types.is_boolean(column.type) else {}
     is_text = _is_text(kind)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, count
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: the first choice for texts
-NULL_TEXT = "<null>"
-#: netCDF's fill value of floats, and the least float16
-_NULL_REAL, _NULL_HALF = 9.969209968386869e36, -65504.0
+from icecore.sources.mapping.netcdf_fill import reals_for_null, texts_for_null
+
 _WIDER = {8: 16, 16: 32}
 
 
@@ -35,24 +32,23 @@ def number_for_null(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 
 def real_for_null(column: pa.ChunkedArray) -> Any:
-    """Return the value for null in a column of floats, in their dtype: a number, so that NaN stays NaN."""
+    """Return the value for null in a column of floats, in their dtype.
+
+    It is NaN if the column has none, so that programs that read the array without its attributes skip it;
+    otherwise a number, so that NaN stays NaN.
+    """
     dtype = np.dtype(column.type.to_pandas_dtype())
     held = column.drop_null().to_numpy()
-    value = dtype.type(_NULL_HALF if dtype.itemsize == 2 else _NULL_REAL)
-    while (held == value).any():
-        value = np.nextafter(value, dtype.type(0))
-    return value
+    if not np.isnan(held).any():
+        return dtype.type(np.nan)
+    return next(value for value in reals_for_null(dtype) if not (held == value).any())
 
 
 def text_for_null(column: pa.ChunkedArray) -> str:
     """Return the value for null in a column of strings."""
-    found = _free(column, chain([NULL_TEXT], _numbered()))
+    found = _free(column, texts_for_null())
     assert found is not None
     return str(found)
-
-
-def _numbered() -> Iterator[str]:
-    return (f"{NULL_TEXT[:-1]} {number}>" for number in count(1))
 
 
 def _free(column: pa.ChunkedArray, candidates: Iterable[Any]) -> Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from xarray import conventions
 
@@ -13,9 +17,11 @@ from icecore.repository.json_attributes import attribute_type, fill_attribute, g
 from icecore.repository.typed_attributes import storable
 from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, default_chunks
+from icecore.sources.mapping.netcdf_fill import texts_for_null
 from icecore.sources.memory.packed_range import checked
 from icecore.sources.memory.region_reader import RegionReader, chunk_grid
 
+_MARKS = ("missing_value", "_FillValue")
 #: bytes of a dask chunk of a variable that is in a file
 _CHUNK = "16MiB"
 
@@ -52,32 +58,63 @@ def _add(result: ArrayMap, group: str, dataset: xr.Dataset) -> None:
         if not isinstance(name, str):
             message = f"names of variables are strings (got {name!r})"
             raise errors.make("invalid", message, "rename it: dataset.rename({…})")
-        result.add(_entry(f"{group}/{name}", variable, unlimited))
+        result.add(entry(f"{group}/{name}", variable, unlimited))
 
 
-def _encoded(path: str, variable: xr.Variable) -> xr.Variable:
-    """The variable as CF stores it; data of files and of dask stay lazy."""
+def encoded(path: str, variable: xr.Variable) -> tuple[xr.Variable, str | None]:
+    """Return the variable as CF stores it, and the string that represents missing ones (or None).
+
+    Data of files and of dask stay lazy, except for objects: xarray loads these to find their type.
+    """
     if not variable._in_memory and variable.chunks is None:
         # Encoding would load all of it.
         variable = variable.chunk(variable.encoding.get("preferred_chunks") or _CHUNK)
-    if variable.dtype.kind == "b":
-        return variable
-    if variable.dtype.kind == "O" and variable.chunks is None:
-        missing = np.count_nonzero(variable.isnull().to_numpy())
-        if missing:
-            message = f"{path}: {missing:,} of its objects are missing, for which strings have no value"
-            raise errors.make("dtype", message, "fill them: dataset.fillna({'name': ''})")
+    if variable.dtype.kind == "b" and np.dtype(variable.encoding.get("dtype") or "?").kind == "b":
+        return variable, None
+    null = None
+    if variable.dtype.kind in "OT":
+        variable, null = _texts(variable.load() if variable.chunks is None else variable.compute())
     variable = checked(variable, variable.encoding, path)
     try:
-        return conventions.encode_cf_variable(variable, name=path.rsplit("/", 1)[-1])
+        return conventions.encode_cf_variable(variable, name=path.rsplit("/", 1)[-1]), null
     except (NotImplementedError, ValueError, TypeError) as error:
         raise errors.make("invalid", f"{path} can't be encoded: {error}", "see its encoding") from error
 
 
-def _entry(path: str, variable: xr.Variable, unlimited: set[Any]) -> ArrayEntry:
-    encoded = _encoded(path, variable)
-    dtype = np.dtype("O") if encoded.dtype.kind in "OT" else encoded.dtype.newbyteorder("=")
-    attrs = dict(encoded.attrs)
+def _texts(variable: xr.Variable) -> tuple[xr.Variable, str | None]:
+    """Return strings with a value for missing ones, and that value; other objects are returned unchanged."""
+    data = variable.to_numpy()
+    data = data.astype(object) if data.dtype.kind == "T" else data
+    missing = pd.isnull(data)
+    held = set(data[~missing].ravel().tolist()) if missing.any() else set()
+    is_text = all(isinstance(item, str) for item in held) if held else variable.encoding.get("dtype") is str
+    if not missing.any() or not is_text:
+        return variable, None
+    given = variable.encoding.get("missing_value", variable.encoding.get("_FillValue"))
+    named = [given] if isinstance(given, str) else []
+    null = next(text for text in (*named, *islice(texts_for_null(), len(held) + 1)) if text not in held)
+    kept = {key: value for key, value in variable.encoding.items() if key not in _MARKS}
+    return xr.Variable(variable.dims, np.where(missing, null, data), variable.attrs, kept), null
+
+
+def _renulled(
+    entry: ArrayEntry, missing: np.ndarray, null: Any, dtype: np.dtype, merges: bool = False
+) -> ArrayEntry | None:
+    """Return strings with another one for the missing ones; None if it is one of the strings."""
+    assert isinstance(entry.read, RegionReader)
+    data = np.asarray(entry.read.array, object)
+    if not isinstance(null, str) or (not merges and bool(np.any((data == null) & ~missing))):
+        return None
+    made = np.where(missing, null, data)
+    attrs = {**entry.attrs, "missing_value": null}
+    return replace(entry, attrs=attrs, read=RegionReader(entry.path, made, entry.dtype))
+
+
+def entry(path: str, variable: xr.Variable, unlimited: set[Any]) -> ArrayEntry:
+    """Return a variable as a source's array, encoded."""
+    stored_form, null = encoded(path, variable)
+    dtype = np.dtype("O") if stored_form.dtype.kind in "OT" else stored_form.dtype.newbyteorder("=")
+    attrs = dict(stored_form.attrs)
     fill = attrs.pop("_FillValue", None)
     storable(attrs, path)
     types = {name: kind for name, value in attrs.items() if (kind := attribute_type(value))}
@@ -87,20 +124,26 @@ def _entry(path: str, variable: xr.Variable, unlimited: set[Any]) -> ArrayEntry:
         stored["_FillValue"] = form
     elif fill is not None:
         text = fill.decode() if isinstance(fill, bytes) else str(fill)
-    data = encoded.data if encoded.chunks is not None else encoded.to_numpy()
-    return ArrayEntry(
+    if null is not None:
+        stored["missing_value"] = null
+    data = stored_form.data if stored_form.chunks is not None else stored_form.to_numpy()
+    made = ArrayEntry(
         path=path,
-        shape=tuple(encoded.shape),
-        dims=tuple(map(str, encoded.dims)),
+        shape=tuple(stored_form.shape),
+        dims=tuple(map(str, stored_form.dims)),
         data_type=data_type(dtype),
         dtype=dtype,
-        chunks=chunk_grid(data) or default_chunks(encoded.shape, max(dtype.itemsize, 1)),
+        chunks=chunk_grid(data) or default_chunks(stored_form.shape, max(dtype.itemsize, 1)),
         codecs=copy_codecs(dtype),
         fill_value=fill_json(fill, dtype),
         attrs=stored,
         read=RegionReader(path, data, dtype),
-        unlimited=tuple(i for i, dim in enumerate(encoded.dims) if dim in unlimited),
+        unlimited=tuple(i for i, dim in enumerate(stored_form.dims) if dim in unlimited),
         note="in memory",
         attr_types=types,
         text_fill=text,
     )
+    if dtype.kind == "O" and stored_form.chunks is None:
+        missing = data == null if null is not None else np.zeros(data.shape, bool)
+        made.renulled = partial(_renulled, made, missing)
+    return made

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.mapping.array_map import ArrayMap
-from icecore.sources.root.chain import join
+from icecore.sources.root.chain import join, join_files, least_loss, left_out_file, worst_file
 from icecore.sources.root.chain_reader import ChainReader, Files
 from icecore.sources.root.lists import edges
-from icecore.sources.root.tree import Tree, add_branches, add_tree
+from icecore.sources.root.parts import Wanted
+from icecore.sources.root.tree import Tree, add_branches, add_tree, entries_of
 
 _KINDS = ("flat", "jagged", "record", "string", "group")
 #: what may differ between files
@@ -37,7 +39,9 @@ class Opened:
 
 @dataclass(frozen=True)
 class _Part:
-    """The tree in one file: its entries, baskets of all branches, and branches that need their own arrays."""
+    """The tree in one file: its entries, baskets of all branches, branches that need their own arrays, and
+    what is wrong with damaged ones.
+    """
 
     entries: int
     first: np.ndarray
@@ -47,24 +51,60 @@ class _Part:
     branch: np.ndarray
     embedded: np.ndarray
     apart: set[int]
+    damaged: dict[int, str]
 
 
-def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: bool) -> ArrayMap:
+class _DamagedFile(Exception):
+    """A damaged branch, which other files of the chain have undamaged: their number, and the error."""
+
+    def __init__(self, number: int, error: errors.Error) -> None:
+        super().__init__(str(error))
+        self.number, self.error = number, error
+
+
+def open_chain(
+    opened: list[Opened], name: str, copies: bool, allow_missing: bool, wanted: Wanted | None = None
+) -> ArrayMap:
     """Return the arrays of the tree ``name`` of all files, one behind the other.
 
+    Damaged files are left out as a whole, and branches that the files don't have alike; ``failed`` of the
+    result says why.
+
     Raises:
-        Error: ``corrupt`` for a damaged tree; ``mismatch`` for files with other branches, unless
-            ``allow_missing``; ``source-changed``.
+        Error: ``corrupt`` if no file can be read; ``source-changed``.
     """
+    failed: list[errors.Error] = []
+    while True:
+        try:
+            result = _open_chain(opened, name, copies, allow_missing, wanted)
+        except _DamagedFile as found:
+            failed.append(left_out_file(found.error))
+            opened = [each for number, each in enumerate(opened) if number != found.number]
+            if not opened:
+                raise found.error from None
+            continue
+        result.failed = failed + result.failed
+        return result
+
+
+def _open_chain(
+    opened: list[Opened], name: str, copies: bool, allow_missing: bool, wanted: Wanted | None
+) -> ArrayMap:
     about, parts = _parts(opened, name)
     if about is None:
-        return join([_apart(each, name, None, copies) for each in opened], allow_missing)
+        return join_files(
+            [partial(_apart, each, name, None, copies, wanted) for each in opened], allow_missing
+        )
+    _check_damage(opened, name, about["branches"], parts)
     apart = _closed(about["branches"], set().union(*(part.apart for part in parts)))
     result = ArrayMap(opened[0].path)
     chain = _chain(opened, name, about, parts, apart, result)
     add_branches(chain, about["title"], set(range(len(about["branches"]))) - apart, copies)
     if apart:
-        rest = join([_apart(each, name, apart, copies) for each in opened], allow_missing)
+        maps = [_apart(each, name, apart, copies, wanted) for each in opened]
+        if (worst := worst_file(maps)) is not None:
+            raise _DamagedFile(worst, maps[worst].failed[0])
+        rest = join(maps, allow_missing)
         result.arrays |= rest.arrays
         for path, attrs in rest.groups.items():
             result.groups[path] = {**attrs, **result.groups.get(path, {})}
@@ -75,10 +115,26 @@ def open_chain(opened: list[Opened], name: str, copies: bool, allow_missing: boo
     return result
 
 
-def _apart(each: Opened, name: str, numbers: set[int] | None, copies: bool) -> ArrayMap:
+def _check_damage(
+    opened: list[Opened], name: str, branches: list[dict[str, Any]], parts: list[_Part]
+) -> None:
+    """Raise for a file in which so many branches are damaged that it is left out as a whole."""
+    everywhere = set.intersection(*(set(part.damaged) for part in parts))
+    lost = [set(part.damaged) - everywhere for part in parts]
+    worst = least_loss([part.entries for part in parts], [len(each) for each in lost], len(branches))
+    if worst is not None:
+        number = min(lost[worst])
+        what = f"{opened[worst].path}: tree {name}, branch {branches[number]['path']}"
+        message = f"{what}: {parts[worst].damaged[number]}"
+        raise _DamagedFile(worst, errors.make("corrupt", message, "compare the file with its original"))
+
+
+def _apart(
+    each: Opened, name: str, numbers: set[int] | None, copies: bool, wanted: Wanted | None
+) -> ArrayMap:
     result = ArrayMap(each.path)
     with _named(each.path):
-        add_tree(each.file, each.path, each.identity, name, "", result, copies, numbers)
+        add_tree(each.file, each.path, each.identity, name, "", result, copies, numbers, wanted)
     unchanged(each.path, each.identity)
     return result
 
@@ -97,7 +153,9 @@ def _parts(opened: list[Opened], name: str) -> tuple[dict[str, Any] | None, list
     about: dict[str, Any] | None = None
     parts: list[_Part] = []
     paths: list[str] = []
-    for each, found in zip(opened, _described(opened, name), strict=True):
+    for number, (each, found) in enumerate(zip(opened, _described(opened, name), strict=True)):
+        if isinstance(found, errors.Error):
+            raise _DamagedFile(number, found)
         here = json.loads(found.pop("json"))
         if about is None:
             about, paths = here, [branch["path"] for branch in here["branches"]]
@@ -108,12 +166,15 @@ def _parts(opened: list[Opened], name: str) -> tuple[dict[str, Any] | None, list
     return about, parts
 
 
-def _described(opened: list[Opened], name: str) -> Iterator[dict[str, Any]]:
-    """Parse the trees of a few files at a time."""
+def _described(opened: list[Opened], name: str) -> Iterator[dict[str, Any] | errors.Error]:
+    """Parse the trees of a few files at a time; a damaged one gives the error."""
 
-    def describe(each: Opened) -> dict[str, Any]:
-        with _named(each.path):
-            return each.file.tree(name)
+    def describe(each: Opened) -> dict[str, Any] | errors.Error:
+        try:
+            with _named(each.path):
+                return each.file.tree(name)
+        except errors.Error as error:
+            return error
 
     with ThreadPoolExecutor(_THREADS) as pool:
         for start in range(0, len(opened), _THREADS):
@@ -125,21 +186,31 @@ def _alike(branch: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part(each: Opened, about: dict[str, Any], found: dict[str, Any], alike: list[dict[str, Any]]) -> _Part:
-    branches, entries = about["branches"], about["entries"]
+    branches, entries = about["branches"], entries_of(about)
     counts = np.array([branch["baskets"][1] - branch["baskets"][0] for branch in branches], "i8")
     numbers = np.repeat(np.arange(len(branches)), counts)
     beyond = found["offsets"].astype("i8") + found["lengths"].astype("i8") > each.identity.size
     apart = set(np.unique(numbers[beyond]).tolist())
+    damaged = {
+        n: f"a basket reaches beyond the end of the file ({each.identity.size:,} bytes)" for n in apart
+    }
+    damaged |= {n: branch["damage"] for n, branch in enumerate(branches) if "damage" in branch}
     for number, (branch, like) in enumerate(zip(branches, alike, strict=True)):
         own = branch["entries"] != entries or "damage" in branch or "file" in branch
         kind = branch["kind"]
-        if own or kind not in _KINDS or (kind == "jagged" and branch["embedded"]) or _alike(branch) != like:
+        if (
+            own
+            or kind not in _KINDS
+            or "parts" in branch
+            or (kind == "jagged" and branch["embedded"])
+            or _alike(branch) != like
+        ):
             apart.add(number)
     first, stop, offsets, lengths = (
         found[key].astype("i8") for key in ("first", "stop", "offsets", "lengths")
     )
     embedded = np.array([branch["embedded"] for branch in branches], "i8")
-    return _Part(entries, first, stop, offsets, lengths, numbers, embedded, apart)
+    return _Part(entries, first, stop, offsets, lengths, numbers, embedded, apart, damaged)
 
 
 def _closed(branches: list[dict[str, Any]], apart: set[int]) -> set[int]:
@@ -219,6 +290,7 @@ class _Chain(Tree):
         result: dict[int, Any] = {}
         numbers = [number for number in numbers if number not in self.apart]
         found = [each.file.elements(self.name, numbers) for each in self.opened]
+        self._check_damage(found)
         for at, number in enumerate(numbers):
             ours = [each[at] for each in found]
             failed = next((n for n, each in enumerate(ours) if isinstance(each, errors.Error)), None)
@@ -229,6 +301,17 @@ class _Chain(Tree):
                 result[number] = ours[failed]
                 self.damaged[self.branches[number]["path"]] = self.opened[failed].path
         return result
+
+    def _check_damage(self, found: list[list[Any]]) -> None:
+        """Raise for a file with so many contradictory branches that it is left out as a whole."""
+        wrong = [{n for n, each in enumerate(of) if isinstance(each, errors.Error)} for of in found]
+        everywhere = wrong[0].intersection(*wrong[1:])
+        entries = np.diff(self.files.starts).tolist()
+        worst = least_loss(entries, [len(each - everywhere) for each in wrong], len(self.branches))
+        if worst is not None:
+            error = found[worst][min(wrong[worst] - everywhere)]
+            message = f"{self.opened[worst].path}: tree {self.name}, {error.message}"
+            raise _DamagedFile(worst, errors.make("corrupt", message, error.hint))
 
     def reader(self, number: int, part: str, shape: tuple[int, ...], dtype: np.dtype, member: int = 0) -> Any:
         """Return a reader that opens the files it needs."""

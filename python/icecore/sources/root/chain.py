@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -10,45 +11,102 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, Region
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource, Links, Note, Region
 from icecore.sources.mapping.stitched_array import Stitched, decodes_alike
 from icecore.sources.root.entries import copied
-from icecore.sources.root.lists import JAGGED, attribute, edges
+from icecore.sources.root.lists import ENTRIES, JAGGED, attribute, edges
 from icecore.sources.root.readers import offsets_of
 
 _LENGTHS = ("counts", "ends", "offsets")
+_LISTS = ("list", "optional")
+
+
+#: indexes one file
+Opener = Callable[[], ArrayMap]
+
+
+def join_files(openers: Sequence[Opener], allow_missing: bool = False) -> ArrayMap:
+    """Index files one by one and join them; a damaged file is left out, and is in ``failed``.
+
+    Raises:
+        Error: the first failure, if no file can be read.
+    """
+    maps: list[ArrayMap] = []
+    failed: list[errors.Error] = []
+    for opener in openers:
+        try:
+            maps.append(opener())
+        except errors.Error as error:
+            failed.append(error)
+    if not maps:
+        raise failed[0]
+    while (worst := worst_file(maps)) is not None:
+        failed.append(left_out_file(maps.pop(worst).failed[0]))
+    result = join(maps, allow_missing)
+    result.failed = failed + result.failed
+    return result
+
+
+def worst_file(maps: list[ArrayMap]) -> int | None:
+    """Return the number of a damaged file that costs fewer values than its damaged branches would."""
+    if not any(each.failed for each in maps):
+        return None
+    types = [set(_branches(each)) for each in maps]
+    every = set().union(*types)
+    lost = [every - found if each.failed else set() for each, found in zip(maps, types, strict=True)]
+    return least_loss([_entries(each) for each in maps], [len(each) for each in lost], len(every))
+
+
+def least_loss(entries: Sequence[int], damaged: Sequence[int], branches: int) -> int | None:
+    """Return the number of a file to leave out of a chain; None if its damaged branches are left out instead.
+
+    A damaged branch is left out of all files, a file out of all branches: the smaller loss of values counts.
+
+    Args:
+        entries: number of entries of each file.
+        damaged: number of branches that are damaged in each file, and not in all others.
+        branches: number of branches.
+    """
+    total = sum(entries)
+    for number, (count, lost) in enumerate(zip(entries, damaged, strict=True)):
+        if lost and len(entries) > 1 and count * (branches - lost) < lost * (total - count):
+            return number
+    return None
+
+
+def left_out_file(error: errors.Error) -> errors.Error:
+    """Return the failure of a file that is left out of a chain."""
+    return errors.make(error.kind, f"{error.message} (the whole file is left out)", error.hint)
 
 
 def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     """Join the trees of ``maps`` in order.
 
-    Raises:
-        Error: ``mismatch`` if a file lacks a branch of another (unless ``allow_missing``), or its type or
-            shape differs.
+    A branch that some files lack, or have with another type or shape, is left out: with a note if
+    ``allow_missing``, otherwise with an error in ``failed``. Files without entries are not asked.
     """
-    result = ArrayMap(maps[0].source, {}, {}, [note for each in maps for note in each.dropped])
-    result.failed = [error for each in maps for error in each.failed]
-    groups = [path for each in maps for path in each.groups]
-    for path in dict.fromkeys(groups):
+    sources = maps
+    maps = [each for each in maps if _entries(each)] or maps[:1]
+    notes = [note for each in sources for note in each.dropped]
+    result = ArrayMap(sources[0].source, {}, {}, list(dict.fromkeys(notes)))
+    result.failed = list({error.message: error for each in sources for error in each.failed}.values())
+    for path in dict.fromkeys(path for each in maps for path in each.groups):
         result.groups[path] = next(each.groups[path] for each in maps if path in each.groups)
-    entries = [each.groups.get("/", {}).get("entries", 0) for each in maps]
-    result.groups["/"] = {**result.groups.get("/", {}), "entries": sum(entries)}
-    left_out: set[str] = set()
+    result.groups["/"] = {**result.groups.get("/", {}), ENTRIES: sum(map(_entries, maps))}
     branches = [_branches(each) for each in maps]
-    for branch in dict.fromkeys(name for names in branches for name in names):
-        lacking = [each.source for each, names in zip(maps, branches, strict=True) if branch not in names]
-        if not lacking:
+    left_out: set[str] = set()
+    for branch in dict.fromkeys(name for found in branches for name in found):
+        message = _differs(branch, maps, branches)
+        if not message:
             continue
-        if not allow_missing:
-            message = (
-                f"{lacking[0]} has no branch {branch[1:]} that can be read, other files of the chain have it"
-            )
-            raise errors.make("mismatch", message, "--allow-missing leaves such branches out")
-        result.dropped.append(
-            Note(branch, "missing", f"{lacking[0]} has no such branch ({len(lacking)} files)")
-        )
         left_out.add(branch)
-        result.groups.pop(branch, None)
+        if allow_missing:
+            result.dropped.append(Note(branch, "missing", message))
+        else:
+            hint = "--allow-missing leaves such branches out"
+            result.failed.append(errors.make("mismatch", message, hint))
+    for path in [path for path in result.groups if path in left_out or _is_inside(path, left_out)]:
+        del result.groups[path]
     lists = [path for path, attrs in result.groups.items() if JAGGED in attrs]
     lengths: set[str] = set()
     for path in lists:
@@ -60,11 +118,64 @@ def join(maps: list[ArrayMap], allow_missing: bool = False) -> ArrayMap:
     return result
 
 
-def _branches(each: ArrayMap) -> set[str]:
-    """Paths of the arrays and of the lists (one path for all members of a list)."""
+def _entries(each: ArrayMap) -> int:
+    return int(each.groups.get("/", {}).get(ENTRIES, 0))
+
+
+#: kind, dtype and shape of a row of each array of a branch, below the branch
+_Type = frozenset[tuple[str, str, tuple[int, ...]]]
+
+
+def _branches(each: ArrayMap) -> dict[str, _Type]:
+    """Return path → type of the arrays and of the lists (one path for all members of a list)."""
     lists = {path for path, attrs in each.groups.items() if JAGGED in attrs}
     outer = {path for path in lists if not _is_inside(path, lists)}
-    return outer | {path for path in each.arrays if not _is_inside(path, outer)}
+    found: dict[str, set[tuple[str, str, tuple[int, ...]]]] = {path: set() for path in outer}
+    lengths: set[str] = set()
+    for path in lists:
+        stated = each.groups[path][JAGGED]
+        found[_top(path, outer)].add((path, "optional" if "optional" in stated else "list", ()))
+        lengths |= {_beside(path, stated[kind]) for kind in _LENGTHS if kind in stated}
+    for path, entry in each.arrays.items():
+        top = _top(path, outer)
+        if top == path or path not in lengths:  # files may store lengths in other ways
+            found.setdefault(top, set()).add((path, str(entry.dtype), tuple(entry.shape[1:])))
+    return {path: frozenset(parts) for path, parts in found.items()}
+
+
+def _beside(path: str, other: str) -> str:
+    """Return a path that is given relative to another one."""
+    return posixpath.normpath(posixpath.join(path, other))
+
+
+def _top(path: str, outer: set[str]) -> str:
+    """Return the outermost list that contains a path; the path itself if there is none."""
+    above = path
+    while above and above not in outer:
+        above = posixpath.dirname(above).rstrip("/")
+    return above or path
+
+
+def _differs(branch: str, maps: list[ArrayMap], branches: list[dict[str, _Type]]) -> str:
+    """Return how a branch differs between files; empty if all have it alike."""
+    lacking = [each.source for each, found in zip(maps, branches, strict=True) if branch not in found]
+    if lacking:
+        some = f" ({len(lacking)} files)" if len(lacking) > 1 else ""
+        what = f"{lacking[0]} has no branch {branch[1:]} that can be read{some}"
+        return f"{what}, other files of the chain have it"
+    first = branches[0][branch]
+    for each, found in zip(maps, branches, strict=True):
+        if found[branch] != first:
+            here, there = _label(branch, found[branch]), _label(branch, first)
+            return f"{branch[1:]}: {here} in {each.source}, {there} in {maps[0].source}"
+    return ""
+
+
+def _label(branch: str, parts: _Type) -> str:
+    """Return a type as text: ``float32``, ``float64 (3,)``, ``lists of int32``."""
+    kinds = [f"{kind} {row}" if row else kind for _, kind, row in sorted(parts) if kind not in _LISTS]
+    is_list = any(kind in _LISTS for _, kind, _ in parts)
+    return ("lists of " if is_list else "") + (", ".join(kinds) or "unknown type")
 
 
 def _is_inside(path: str, groups: set[str]) -> bool:
@@ -78,11 +189,6 @@ def _is_inside(path: str, groups: set[str]) -> bool:
 def _joined(path: str, maps: list[ArrayMap]) -> ArrayEntry:
     parts = [each.arrays[path] for each in maps]
     first = parts[0]
-    for part, each in zip(parts, maps, strict=True):
-        if part.dtype != first.dtype or part.shape[1:] != first.shape[1:]:
-            message = f"{path[1:]}: {part.dtype} {part.shape[1:]} in {each.source}, {first.dtype}"
-            hint = "link these files into groups of their own"
-            raise errors.make("mismatch", f"{message} {first.shape[1:]} in {maps[0].source}", hint)
     starts = edges(np.array([part.shape[0] for part in parts])).tolist()
     shape = (starts[-1], *first.shape[1:])
     readers = tuple(part.read for part in parts if part.read is not None)
@@ -127,9 +233,11 @@ class ListOffsets:
 
     Attributes:
         parts: for each file the kind, the array's reader, its length, and the bounds of ends.
+        sources: the files.
     """
 
     parts: tuple[tuple[str, Any, int, tuple[int, ...]], ...]
+    sources: tuple[str, ...]
 
     def __call__(self, region: Region) -> np.ndarray:
         """Return the offsets of a region."""
@@ -143,6 +251,12 @@ class ListOffsets:
                 values = np.concatenate([np.empty(0, "i8"), *inside])
             counts.append(values)
         return np.ascontiguousarray(offsets_of(np.concatenate(counts))[region])
+
+    def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
+        """Return an error for all files whose lengths can't be read, or None."""
+        starts = tuple(edges(np.array([length for _, _, length, _ in self.parts])).tolist())
+        readers = tuple(read for _, read, _, _ in self.parts)
+        return Stitched(readers, self.sources, starts, 0, np.dtype("i8")).damaged((starts[-1],))
 
 
 def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
@@ -165,11 +279,12 @@ def _join_lists(maps: list[ArrayMap], path: str, result: ArrayMap) -> set[str]:
         return set()
     parts = []
     for each, item, kind in zip(maps, stated, kinds, strict=True):
-        entry = each.arrays[posixpath.normpath(posixpath.join(path, item[kind]))]
+        entry = each.arrays[_beside(path, item[kind])]
         parts.append((kind, entry.read, entry.shape[0], tuple(item.get("bounds", [[]])[0])))
     count = sum(length - (kind == "offsets") for kind, _, length, _ in parts)
     why = "baskets of some files can't be linked"
-    offsets = copied(f"{path}/offsets", (count + 1,), np.dtype("i8"), ListOffsets(tuple(parts)), why, None)
+    reader = ListOffsets(tuple(parts), tuple(each.source for each in maps))
+    offsets = copied(f"{path}/offsets", (count + 1,), np.dtype("i8"), reader, why, None)
     result.add(offsets)
     result.groups[path] = {
         **result.groups[path],

@@ -8,6 +8,8 @@ import numpy as np
 
 #: the attribute of a group that holds a jagged array
 JAGGED = "jagged"
+#: the attribute of a tree's group with its number of entries
+ENTRIES = "entries"
 
 
 def attribute(

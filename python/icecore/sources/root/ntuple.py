@@ -13,8 +13,8 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
+from icecore.sources.root import foreign, parts
 from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
-from icecore.sources.root.foreign import foreign
 from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import part, root_file
 
@@ -34,6 +34,7 @@ class ColumnReader:
         dtype: dtype of an element.
         shape: shape of the array.
         part: ``values``, ``offsets`` or ``text``.
+        stored: for each cluster the dtype of its column's elements, which are converted to ``dtype``.
         characters: the columns with the bytes of the strings.
     """
 
@@ -44,6 +45,7 @@ class ColumnReader:
     dtype: np.dtype
     shape: tuple[int, ...]
     part: str
+    stored: tuple[str, ...]
     characters: tuple[tuple[int, int], ...] = ()
 
     def __call__(self, region: Region) -> np.ndarray:
@@ -53,31 +55,35 @@ class ColumnReader:
 
 @lru_cache(maxsize=4)
 def _column(reader: ColumnReader) -> np.ndarray:
-    pieces = _pieces(reader, reader.columns)
+    of = reader.dtype if reader.part == "values" else np.dtype("i8")
+    pieces = _pieces(reader, reader.columns, reader.stored, of)
     if reader.part == "values":
-        joined = np.concatenate([np.empty(0, "u1"), *pieces])
-        return part("values", joined, None, reader.shape, reader.dtype)
-    ends = [piece.view(reader.dtype) for piece in pieces]
-    counts = [np.diff(each.astype("i8"), prepend=0) for each in ends]
+        joined = np.concatenate([np.empty(0, of), *pieces])
+        return part("values", joined, None, reader.shape, of)
+    counts = [np.diff(ends, prepend=0) for ends in pieces]
     joined = np.concatenate([np.empty(0, "i8"), *counts])
     if len(joined) and joined.min() < 0:
         raise errors.make(
             "corrupt", f"{reader.path}: ends of lists that decrease", "compare it with its original"
         )
     if reader.part == "offsets":
-        return part("offsets", joined, joined, reader.shape, np.dtype("i8"))
-    text = np.concatenate([np.empty(0, "u1"), *_pieces(reader, reader.characters)])
-    return part("text", text, joined, reader.shape, reader.dtype)
+        return part("offsets", joined, joined, reader.shape, of)
+    bytes_ = np.dtype("u1")
+    text = _pieces(reader, reader.characters, ("u1",) * len(reader.characters), bytes_)
+    return part("text", np.concatenate([np.empty(0, "u1"), *text]), joined, reader.shape, reader.dtype)
 
 
-def _pieces(reader: ColumnReader, columns: tuple[tuple[int, int], ...]) -> list[np.ndarray]:
+def _pieces(
+    reader: ColumnReader, columns: tuple[tuple[int, int], ...], stored: tuple[str, ...], dtype: np.dtype
+) -> list[np.ndarray]:
+    """Return the elements of all clusters as ``dtype``; clusters may have other representations."""
     file, pieces = root_file(reader.path, reader.identity), []
-    for cluster, (column, zeros) in enumerate(columns):
-        size = 1 if reader.part == "text" and columns is reader.characters else reader.dtype.itemsize
+    for cluster, ((column, zeros), kind) in enumerate(zip(columns, stored, strict=True)):
         if zeros:
-            pieces.append(np.zeros(zeros * size, "u1"))
+            pieces.append(np.zeros(zeros, dtype))
         if column >= 0:
-            pieces.append(file.column(reader.ntuple, cluster, column))
+            found = file.column(reader.ntuple, cluster, column).view(kind)
+            pieces.append(found.astype(dtype, copy=False))
     return pieces
 
 
@@ -137,6 +143,33 @@ class _Ntuple:
             result.append((found, zeros))
         return result
 
+    def stored(
+        self, alternatives: list[int], active: list[tuple[int, int]]
+    ) -> tuple[np.dtype, tuple[str, ...]]:
+        """Return the dtype that holds the elements of all active columns, and that of each cluster's column.
+
+        Raises:
+            Error: ``unsupported`` if no dtype holds them exactly.
+        """
+        kinds = tuple(
+            self.columns[number if number >= 0 else alternatives[0]]["dtype"] for number, _ in active
+        )
+        used = {kind for kind, (number, _) in zip(kinds, active, strict=True) if number >= 0}
+        used = used or {self.columns[alternatives[0]]["dtype"]}
+        if None in used:
+            kind = next(n for n in alternatives if self.columns[n]["dtype"] is None)
+            raise errors.make("unsupported", f"column type {self.columns[kind]['type']}")
+        dtype = np.result_type(*used)
+        # NumPy's common type of uint64 and int64 is a float.
+        reals = [np.dtype(kind).kind == "f" for kind in used]
+        if (
+            any(reals) != all(reals)
+            or (dtype.kind == "f") != any(reals)
+            or not all(np.can_cast(kind, dtype, "safe") for kind in used)
+        ):
+            raise errors.make("unsupported", f"columns of types {', '.join(sorted(used))} in one field")
+        return dtype, tuple(kind or "u1" for kind in kinds)
+
     def last(self, cluster: int, number: int) -> int:
         """Return the last element of an index column in a cluster; 0 if it is empty."""
         if (cluster, number) not in self._last:
@@ -159,6 +192,7 @@ def add_ntuple(
     root: str,
     result: ArrayMap,
     copies: bool = True,
+    wanted: parts.Wanted | None = None,
 ) -> None:
     """Add the fields of the ntuple ``name`` to ``result``, below ``root``."""
     ntuple = _Ntuple(file, path, identity, name, result)
@@ -169,18 +203,24 @@ def add_ntuple(
         before = len(result.dropped)
         at = f"{root}/{ntuple.fields[field]['name']}"
         if not _guarded(ntuple, field, at, rows, ENTRY) and copies and len(result.dropped) > before:
-            _copied(ntuple, ntuple.fields[field]["name"], root, result)
+            _copied(ntuple, ntuple.fields[field]["name"], root, wanted)
 
 
-def _copied(ntuple: _Ntuple, name: str, root: str, result: ArrayMap) -> None:
+def _copied(ntuple: _Ntuple, name: str, root: str, wanted: parts.Wanted | None) -> None:
     """Add a field that only uproot can read."""
-    entries, groups, why = foreign(ntuple.path, ntuple.identity, ntuple.name, name, root)
-    if why:
+    branch, at = parts.Branch(ntuple.path, ntuple.identity, ntuple.name, name), f"{root}/{name}"
+    if wanted is not None and not wanted(at) and not wanted(f"{at}/content"):
+        ntuple.result.dropped.pop()
+        for entry in parts.left_out(branch, [""], at):
+            ntuple.result.add(entry)
         return
-    result.dropped.pop()
-    for entry in entries:
-        result.add(entry)
-    result.groups.update(groups)
+    found = foreign.decoded(branch)
+    if found.why:
+        return
+    ntuple.result.dropped.pop()
+    for entry in parts.entries(branch, found.arrays, at, foreign.WHY):
+        ntuple.result.add(entry)
+    ntuple.result.groups.update({f"{at}{path}": attrs for path, attrs in found.groups.items()})
 
 
 def _guarded(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | None) -> bool:
@@ -280,13 +320,12 @@ def _values(
     dim: str | None,
 ) -> ArrayEntry:
     """Return the entry of a plain column."""
-    kind = ntuple.columns[alternatives[0]]["dtype"]
-    if kind is None:
-        raise errors.make("unsupported", f"column type {ntuple.columns[alternatives[0]]['type']}")
-    dtype, per = np.dtype(kind), int(np.prod(row, dtype="i8"))
-    active = ntuple.active(alternatives, rows * per)
+    active = ntuple.active(alternatives, rows * int(np.prod(row, dtype="i8")))
+    dtype, stored = ntuple.stored(alternatives, active)
     shape = (int(rows.sum()), *row)
-    reader = ColumnReader(ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "values")
+    reader = ColumnReader(
+        ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "values", stored
+    )
     found = _linked(ntuple, path, active, row, dtype, dim, reader)
     return found if found is not None else copied(path, shape, dtype, reader, _WHY, dim)
 
@@ -336,11 +375,13 @@ def _collection(
 ) -> None:
     if len(below) != 1:
         raise errors.make("unsupported", f"a collection of {len(below)} fields")
-    dtype = np.dtype(ntuple.columns[alternatives[0]]["dtype"])
     active = ntuple.active(alternatives, rows)
+    dtype, stored = ntuple.stored(alternatives, active)
     inner = _inner_rows(ntuple, active)
     plain = (int(rows.sum()),)
-    read = ColumnReader(ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, plain, "values")
+    read = ColumnReader(
+        ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, plain, "values", stored
+    )
     ends = _linked(ntuple, f"{path}/ends", active, (), dtype, ENTRY, read)
     if ends is not None:
         ntuple.result.add(ends)
@@ -348,7 +389,7 @@ def _collection(
     else:
         shape = (int(rows.sum()) + 1,)
         reader = ColumnReader(
-            ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "offsets"
+            ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "offsets", stored
         )
         ntuple.result.add(copied(f"{path}/offsets", shape, np.dtype("i8"), reader, _WHY, None))
         stated = attribute("offsets", "offsets", "content", None, optional)
@@ -365,12 +406,13 @@ def _inner_rows(ntuple: _Ntuple, active: list[tuple[int, int]]) -> np.ndarray:
 
 
 def _string(ntuple: _Ntuple, path: str, slots: list[list[int]], rows: np.ndarray, dim: str | None) -> None:
-    dtype = np.dtype(ntuple.columns[slots[0][0]]["dtype"])
     active = ntuple.active(slots[0], rows)
+    _, stored = ntuple.stored(slots[0], active)
     inner = _inner_rows(ntuple, active)
-    characters = ntuple.active(slots[1], inner)
-    shape = (int(rows.sum()),)
+    characters = tuple(ntuple.active(slots[1], inner))
+    shape, text = (int(rows.sum()),), np.dtype(object)
+    columns = tuple(active)
     reader = ColumnReader(
-        ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "text", tuple(characters)
+        ntuple.path, ntuple.identity, ntuple.name, columns, text, shape, "text", stored, characters
     )
-    ntuple.result.add(copied(path, shape, np.dtype(object), reader, "strings of any length", dim))
+    ntuple.result.add(copied(path, shape, text, reader, "strings of any length", dim))

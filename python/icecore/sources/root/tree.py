@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -12,13 +12,15 @@ import numpy as np
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
-from icecore.sources.root.entries import Baskets, copied, linked
-from icecore.sources.root.foreign import foreign
+from icecore.sources.root import foreign, parts
+from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
 from icecore.sources.root.lists import attribute, edges
 from icecore.sources.root.readers import BranchReader
 
 _BASKET = "icecore.root_basket"
 _NAMES = ("", ".", "..", "zarr.json")
+#: kinds of branches with a row for each entry
+_COUNTED = ("flat", "jagged", "record", "string", "nested")
 
 
 @dataclass
@@ -43,12 +45,18 @@ class Tree:
     entries: int
     file_of: np.ndarray | None = None
     copies: bool = True
+    choice: parts.Wanted | None = None
+    compared: set[str] = field(default_factory=set)
     by_path: dict[str, dict[str, Any]] = field(default_factory=dict)
     parents: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.by_path = {branch["path"]: branch for branch in reversed(self.branches)}
         self.parents = {path.rpartition("/")[0] for path in self.by_path}
+
+    def wanted(self, path: str) -> bool:
+        """Whether the caller takes an array."""
+        return self.choice is None or self.choice(path) or path.endswith(f"/{ENTRY}")
 
     def baskets(self, branch: dict[str, Any]) -> slice:
         """Return the range of a branch's baskets in the file."""
@@ -109,18 +117,30 @@ def add_tree(
     result: ArrayMap,
     copies: bool = True,
     numbers: set[int] | None = None,
+    wanted: parts.Wanted | None = None,
 ) -> None:
     """Add the branches of the tree ``name``, or those of some numbers, to ``result``, below ``root``.
 
-    ``copies``: also add those that only uproot can read.
+    ``copies``: also add those that only uproot can read. ``wanted``: which arrays the caller takes; branches
+    without such an array are not read.
     """
     found = file.tree(name)
     about = json.loads(found["json"])
     first, stop, offsets, lengths = (found[key] for key in ("first", "stop", "offsets", "lengths"))
-    described = about["branches"], about["entries"]
+    described = about["branches"], entries_of(about)
     tree = Tree(file, path, identity, name, root, result, first, stop, offsets, lengths, *described)
+    tree.choice = wanted
     every = range(len(tree.branches))
     add_branches(tree, about["title"], set(every) if numbers is None else numbers, copies)
+
+
+def entries_of(about: dict[str, Any]) -> int:
+    """Return a tree's number of entries; that of its longest branch if branches were filled one by one.
+
+    ROOT then leaves the tree's own number at 0, unless the program sets it.
+    """
+    lengths = (branch["entries"] for branch in about["branches"] if branch["kind"] in _COUNTED)
+    return int(about["entries"] or max(lengths, default=0))
 
 
 def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> None:
@@ -129,14 +149,14 @@ def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> Non
     attrs = {"title": title} if title else {}
     groups, root = tree.result.groups, tree.root or "/"
     groups[root] = {**groups.get(root, {}), **attrs, "entries": tree.entries}
-    jagged = [n for n, branch in enumerate(tree.branches) if branch["kind"] == "jagged" and n in numbers]
-    counted = tree.elements(jagged)
+    listed = [n for n, branch in enumerate(tree.branches) if _counts_elements(branch) and n in numbers]
+    counted = tree.elements(listed)
     seen: set[str] = set()
     for number, branch in enumerate(tree.branches):
         if number not in numbers:
             continue
-        parts = branch["path"].split("/")
-        if branch["path"] in seen or any(part in _NAMES for part in parts):
+        named = branch["path"].split("/")
+        if branch["path"] in seen or any(name in _NAMES for name in named):
             tree.note(branch, "name", "Zarr can't hold a node of this name, or it is there twice")
             continue
         seen.add(branch["path"])
@@ -147,8 +167,47 @@ def add_branches(tree: Tree, title: str, numbers: set[int], copies: bool) -> Non
             tree.fail(branch, f"basket {lost} reaches beyond the end of the file ({size}): it looks cut off")
         elif branch.get("file"):
             tree.note(branch, "unsupported", f"its baskets are in another file, {branch['file']}")
+        elif (branch["kind"] in _COUNTED or branch.get("parts")) and branch["entries"] != tree.entries:
+            # Beside the others its rows would mean other entries, or the others would end with it.
+            message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
+            tree.note(branch, "unsupported", message)
         else:
-            _ADD.get(branch["kind"], _unsupported)(tree, number, branch, counted)
+            add = _ADD.get(branch["kind"], _unsupported)
+            if (
+                branch["kind"] in ("flat", "jagged")
+                and "parts" in branch
+                and not _of_four_bytes(tree, number, counted)
+            ):
+                add = _nested
+            add(tree, number, branch, counted)
+
+
+def _counts_elements(branch: dict[str, Any]) -> bool:
+    return branch["kind"] == "jagged" or (branch["kind"] == "flat" and "parts" in branch)
+
+
+def _of_four_bytes(tree: Tree, number: int, counted: dict[int, Any]) -> bool:
+    """Whether the bits of objects (``fBits``) have 4 bytes each: those that a ``TRef`` refers to have 6.
+
+    They do if they are as many as the values of another member, by their bytes.
+    """
+    found, branch = counted[number], tree.branches[number]
+    if isinstance(found, errors.Error) or branch["embedded"]:
+        return False
+    if branch["kind"] == "flat":
+        return bool(found.sum() == tree.entries * prod(branch["shape"]))
+    beside = (
+        counted[n]
+        for n, other in enumerate(tree.branches)
+        if n in counted
+        and n != number
+        and other.get("counter") == branch["counter"]
+        and not other["shape"]
+        and "parts" not in other
+        and not other["embedded"]
+    )
+    other = next(beside, None)
+    return other is not None and not isinstance(other, errors.Error) and int(other.sum()) == int(found.sum())
 
 
 def _one(identity: Identity | tuple[Identity, ...]) -> Identity:
@@ -167,10 +226,6 @@ def _flat(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) ->
     if branch["path"] in tree.parents:
         path += "/@size"  # the number of objects in a split collection, as ROOT names it
     shape = (branch["entries"], *row)
-    if branch["entries"] != tree.entries:
-        message = f"{branch['entries']:,} entries, the tree has {tree.entries:,}"
-        tree.note(branch, "unsupported", message)
-        return
     read = tree.reader(number, "values", shape, dtype)
     if not tree.whole(branch) or not prod(row):
         tree.result.add(_titled(copied(path, shape, dtype, read, _why(branch, tree.entries)), branch))
@@ -276,20 +331,75 @@ def _group(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -
     tree.result.groups.setdefault(f"{tree.root}/{branch['path']}", {})
 
 
-def _unsupported(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
-    kind = f"values of type {branch.get('type') or 'unknown'}"
+def _nested(tree: Tree, number: int, branch: dict[str, Any], _: dict[int, Any]) -> None:
+    """Add a branch that the engine decodes entry by entry; uproot may read one of another form."""
+    at, about = f"{tree.root}/{branch['path']}", branch["parts"]
+    decoded = parts.Branch(tree.path, _one(tree.identity), tree.name, branch["path"], number)
+    names = parts.names_of(about)
+    if not any(tree.wanted(f"{at}{name}") for name in names):
+        _add(tree, parts.left_out(decoded, names, at), parts.groups_of(about), at)
+        return
+    try:
+        arrays = decoded.read()
+    except errors.Error as error:
+        if error.kind != "unsupported":
+            tree.fail(branch, error.message)
+            return
+        _foreign(tree, branch, error.message.rpartition(": ")[2])
+        return
+    if branch["kind"] == "unsupported" and _simple(about) and branch["type"] not in tree.compared:
+        tree.compared.add(branch["type"])
+        # Members of objects have byte counts, which agree; an object that is a branch of its own has none.
+        if foreign.differs(replace(decoded, number=-1), arrays) and "/" not in branch["path"]:
+            tree.note(branch, "unsupported", f"values of type {branch['type']} (uproot reads other ones)")
+            return
+    _add(tree, parts.entries(decoded, arrays, at, "decoded entry by entry"), parts.groups_of(about), at)
+
+
+def _simple(about: list[Any]) -> bool:
+    """Whether the only lists of a branch are its entries."""
+    return all(kind != "lists" or not path for path, kind, _ in about)
+
+
+def _add(tree: Tree, entries: list[ArrayEntry], groups: parts.Groups, at: str) -> None:
+    for entry in entries:
+        tree.result.add(entry)
+    tree.result.groups.update({f"{at}{path}": attrs for path, attrs in groups.items()})
+
+
+def _unsupported(tree: Tree, number: int, branch: dict[str, Any], counted: dict[int, Any]) -> None:
+    if branch.get("parts") and tree.copies:
+        _nested(tree, number, branch, counted)
+    else:
+        _foreign(tree, branch)
+
+
+def _foreign(tree: Tree, branch: dict[str, Any], why: str = "") -> None:
+    """Add a branch that only uproot may read."""
+    kind = f"values of type {branch.get('type') or 'unknown'}" + (f", {why}" if why else "")
+    at = f"{tree.root}/{branch['path']}"
+    asked = parts.Branch(tree.path, _one(tree.identity), tree.name, branch["path"])
     if not tree.copies:
         tree.note(branch, "unsupported", kind)
         return
-    found = foreign(tree.path, _one(tree.identity), tree.name, branch["path"], tree.root)
-    entries, groups, why = found
-    rows = next((entry.shape[0] - entry.path.endswith("/offsets") for entry in entries), tree.entries)
-    if why or rows != tree.entries:
-        tree.note(branch, "unsupported", f"{kind} ({why or f'{rows:,} entries'})")
+    names = foreign.names(asked) if tree.choice is not None else None
+    if names is not None and not any(tree.wanted(f"{at}{name}") for name in names):
+        _add(tree, parts.left_out(asked, names, at), {}, at)
         return
-    for entry in entries:
-        tree.result.add(entry)
-    tree.result.groups.update(groups)
+    found = foreign.decoded(asked)
+    made = parts.entries(asked, found.arrays, at, foreign.WHY)
+    rows = next((entry.shape[0] - entry.path.endswith("/offsets") for entry in made), tree.entries)
+    if found.why or rows != tree.entries:
+        tree.note(branch, "unsupported", f"{kind} ({found.why or f'{rows:,} entries'})")
+        return
+    _add(tree, made, found.groups, at)
 
 
-_ADD = {"flat": _flat, "jagged": _jagged, "record": _record, "string": _string, "group": _group}
+_ADD = {
+    "flat": _flat,
+    "jagged": _jagged,
+    "record": _record,
+    "string": _string,
+    "nested": _nested,
+    "group": _group,
+}

@@ -24,9 +24,10 @@ from icecore.sources.files.identity import is_remote, local_path
 from icecore.sources.files.signatures import arrays_in
 from icecore.sources.mapping.array_map import ArrayMap, Note
 from icecore.sources.mapping.table_file import TableFile, TableSpec
-from icecore.sources.tables import cds_readme, pds3, pds4
+from icecore.sources.tables import cds_readme, pds3, pds4, text_kinds
 from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, is_text, sniff
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
+from icecore.sources.tables.metadata_json import described
 from icecore.sources.tables.preamble import COMMENTS, unique
 from icecore.sources.tables.xml_kind import refusal, root_element
 
@@ -48,7 +49,7 @@ def matches(source: ByteSource, start: bytes) -> bool:
         block = source.read_at(0, min(2 * len(block), source.identity.size))
     if pds3.is_label(block) or pds4.is_label(block) or cds_readme.is_readme(path, block):
         return True
-    if root_element(block) is not None:
+    if root_element(block) is not None or text_kinds.kind(block) is not None:
         return False
     lines = _closed(block) if len(block) == source.identity.size else block[: block.rfind(b"\n") + 1] or block
     if is_text(lines, path):
@@ -75,9 +76,10 @@ def open(source: str) -> ArrayMap:
     arrays: dict[str, tuple[str, str]] = {}
     tables: list[TableFile] = []
     failed: list[errors.Error] = []
+    left: list[Note] = []
     for member in found:
         try:
-            tables += _tables(member, found, source, arrays, failed)
+            tables += _tables(member, found, source, arrays, failed, left)
         except FAULTS as error:
             if isinstance(error, errors.Error):
                 raise
@@ -90,8 +92,8 @@ def open(source: str) -> ArrayMap:
     labelled = {table.place for table in tables if table.spec is not None and table.spec.label}
     tables = [t for t in tables if (t.spec is not None and t.spec.label) or t.place not in labelled]
     if not tables:
-        raise _no_table(source, found, list(arrays.values()))
-    result = ArrayMap(source, failed=failed)
+        raise _no_table(source, found, list(arrays.values()), left)
+    result = ArrayMap(source, failed=failed, dropped=left)
     for place, (name, kind) in arrays.items():
         if place not in labelled:
             result.dropped.append(
@@ -102,11 +104,13 @@ def open(source: str) -> ArrayMap:
     return result
 
 
-def _no_table(source: str, found: Sequence[Member], arrays: Sequence[tuple[str, str]]) -> errors.Error:
+def _no_table(
+    source: str, found: Sequence[Member], arrays: Sequence[tuple[str, str]], left: Sequence[Note]
+) -> errors.Error:
     """Return the error for a label, an archive or a compressed file without rows."""
     start = _start(found[0]) if len(found) == 1 else b""
     if (reader := _reader(source, start)) is not None:
-        hint = reader.TABLES
+        hint = "; ".join((reader.TABLES, *(note.message for note in left)))
         return errors.make("format", f"{source} is a label, and describes no table in a file", hint)
     for name, kind in arrays:
         hint = "unpack it first: arrays are read from files that aren't compressed as a whole"
@@ -148,11 +152,12 @@ def _tables(
     source: str,
     arrays: dict[str, tuple[str, str]],
     failed: list[errors.Error],
+    left: list[Note],
 ) -> list[TableFile]:
     """Return the tables of a member.
 
     A file of arrays has none; its name and kind are added to ``arrays`` under its place. An error for tables
-    with missing data is added to ``failed``.
+    with missing data is added to ``failed``. Notes on labels and texts without tables are added to ``left``.
     """
     start = _start(member)
     reader = _reader(member.name, start)
@@ -164,17 +169,29 @@ def _tables(
         arrays[member.place] = (member.name, kind)
         return []
     if reader is None:
-        if len(siblings) > 1 and not member.name.lower().endswith(_SUFFIXES):
-            return []
+        if len(siblings) > 1:
+            if not member.name.lower().endswith(_SUFFIXES):
+                return []
+            if is_printable(start) and (known := text_kinds.kind(start)) is not None:
+                left.append(Note(f"/{member.name}", "unsupported", f"{known[0]}, no table"))
+                return []
         spec = _sniffed(member, start)
-        return [] if spec is None else [TableFile(member.name, member.place, member.open, spec)]
+        if spec is None:
+            return []
+        return [TableFile(member.name, member.place, member.open, described(spec, member.place))]
 
     def find(name: str) -> Member | None:
         return _find(name, member, siblings, source) if name else member
 
-    specs = reader.read(member.name, start, find)
-    last = {spec.file: spec.offset for spec in sorted(specs, key=lambda spec: spec.offset)}
-    specs = [replace(spec, followed=spec.offset < last[spec.file]) for spec in specs]
+    specs, notes = reader.read(member.name, start, find)
+    if not specs:
+        left += [Note(f"/{member.name}", "unsupported", note) for note in notes]
+    first = {spec.file: i for i, spec in reversed(list(enumerate(specs)))}  # notes once for each file
+    specs = [
+        replace(spec, notes=(*spec.notes, *notes)) if first[spec.file] == i else spec
+        for i, spec in enumerate(specs)
+    ]
+    specs = [replace(spec, until=_next(spec, specs)) for spec in specs]
     tables = []
     for spec in specs:
         try:
@@ -184,6 +201,13 @@ def _tables(
                 raise
             failed.append(error)
     return tables
+
+
+def _next(spec: TableSpec, specs: Sequence[TableSpec]) -> int | None:
+    """Return the bytes before the next table of a file; None if there is none, or if both share rows."""
+    found = min((s.offset for s in specs if s.file == spec.file and s.offset > spec.offset), default=None)
+    end = spec.offset + spec.row_bytes * (spec.rows or 0)
+    return found if found is not None and end <= found else None
 
 
 def _reader(name: str, start: bytes) -> ModuleType | None:
@@ -237,6 +261,8 @@ def _sniffed(member: Member, start: bytes) -> TableSpec | None:
         return None
     if (root := root_element(start)) is not None:
         raise refusal(member.place, root)
+    if (known := text_kinds.kind(start)) is not None:
+        raise text_kinds.refusal(member.place, known)
     if is_json(start):
         hint = "write its rows as CSV, or its arrays as Zarr or NetCDF"
         raise errors.make("unsupported", f"{member.place} is JSON, no table of text", hint)
@@ -280,7 +306,7 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
         if of_others and not cds_readme.is_readme(name, _start(beside)):
             continue
         failed: list[errors.Error] = []
-        described = _tables(beside, [beside, member], label, {}, failed)
+        described = _tables(beside, [beside, member], label, {}, failed, [])
         if tables := [table for table in described if table.place == member.place]:
             return tables
         if failed and not of_others:
@@ -349,10 +375,11 @@ def _beside(folder: str, base: str) -> Member | None:
     return next((m for m in inside if os.path.basename(m.name).lower() == base), None)
 
 
-def headed(table: TableFile, header: bool) -> TableFile:
-    """Return a table without a label whose first line is a header or a row, as the caller states."""
+def headed(table: TableFile, header: bool | None, units: bool | None) -> TableFile:
+    """Return a table without a label with or without names and units above its rows, as the caller states."""
     assert table.spec is not None
     if table.spec.label:
         return table
     start = _start(Member(table.name, table.place, table.open))
-    return replace(table, spec=sniff(start, table.name, header))
+    spec = sniff(start, table.name, header, units)
+    return replace(table, spec=spec and described(spec, table.place))

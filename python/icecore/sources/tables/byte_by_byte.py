@@ -16,7 +16,7 @@ from icecore.sources.tables.ruled_table import missing
 _TITLE = b"byte-by-byte description of file"
 _RULE = re.compile(rb"(-{40,}|={40,})\s*")
 #: first and last byte, format, units, name, explanation
-_FIELD = re.compile(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(.*))?")
+_FIELD = re.compile(r"(?:(\d+)\s*-\s*)?(\d+)\s+([AIFED])\d\S*\s+(\S+)\s+(\S+)(?:\s+(\S.*))?")
 #: the longest row, in bytes
 WIDEST = 1 << 16
 #: marker of missing values, before an explanation and after the limits of the values
@@ -66,7 +66,7 @@ def fields_of(described: list[str]) -> Iterator[Field]:
     """Yield the columns that a description names; a line without a column continues an explanation."""
     last: Field | None = None
     for line in described:
-        found = _FIELD.fullmatch(line.rstrip())
+        found = _FIELD.fullmatch(line.strip())
         if found is None:
             if last is not None:
                 more = f"{last.attrs.get('description', '')} {line.strip()}".strip()

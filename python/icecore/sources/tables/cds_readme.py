@@ -19,7 +19,7 @@ from icecore.sources.tables.preamble import unique
 NAMES = ("ReadMe", "README", "readme", "ReadMe.txt", "README.txt", "readme.txt")
 #: hint: where tables are described in a ReadMe
 TABLES = "tables are below its lines 'Byte-by-byte Description of file: NAME'"
-_TITLE = re.compile(r"\s*byte-(?:by|per)-byte\s+description\s+of\s+files?\s*:\s*(.*)", re.IGNORECASE)
+_TITLE = re.compile(r"byte-(?:by|per)-byte\s+description\s+of\s+files?\s*:(.*)", re.IGNORECASE)
 _RULE = re.compile(r"(-{40,}|={40,})\s*")
 _WILD = ("*", "?")
 
@@ -31,19 +31,19 @@ def is_named(name: str) -> bool:
 
 def is_readme(name: str, start: bytes) -> bool:
     """Whether a file is a ReadMe with descriptions of other files."""
-    return is_named(name) and any(_TITLE.fullmatch(line) for line in decoded(start).splitlines())
+    return is_named(name) and any(_TITLE.fullmatch(line.strip()) for line in decoded(start).splitlines())
 
 
-def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
-    """Return the tables that a ReadMe describes, except for names with wildcards.
+def read(name: str, text: bytes, find: Finder) -> tuple[list[TableSpec], list[str]]:
+    """Return the tables that a ReadMe describes, and a note on each name with wildcards.
 
     Raises:
         Error: ``format`` for a description without columns.
     """
     lines = decoded(text).splitlines()
-    specs = []
+    specs, left = [], []
     for i, line in enumerate(lines):
-        title = _TITLE.fullmatch(line)
+        title = _TITLE.fullmatch(line.strip())
         if title is None:
             continue
         rules = [j for j in range(i + 1, len(lines)) if _RULE.fullmatch(lines[j])][:3]
@@ -54,9 +54,9 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
         named = zip(fields, unique([field.name for field in fields]), strict=True)
         columns = tuple(replace(field, name=label) for field, label in named)
         files = [file for file in re.split(r"[\s,]+", title[1].strip()) if file]
-        specs += [
-            TableSpec(name, file, "fixed", columns, cut="stated")
-            for file in files
-            if not any(sign in file for sign in _WILD)
-        ]
-    return specs
+        for file in files:
+            if any(sign in file for sign in _WILD):
+                left.append(f"{file} left out: the name matches several files")
+            else:
+                specs.append(TableSpec(name, file, "fixed", columns, cut="stated"))
+    return specs, left

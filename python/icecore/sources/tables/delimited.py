@@ -7,11 +7,12 @@ from codecs import BOM_UTF8
 from collections import Counter
 from dataclasses import replace
 
-from icecore.sources.mapping.table_file import Field, TableSpec
+from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import diviner_columns
 from icecore.sources.tables.byte_by_byte import bytewise
 from icecore.sources.tables.ecsv import ecsv
 from icecore.sources.tables.header import has_values, is_header, is_measured, names_rows
+from icecore.sources.tables.letters import Letters, flat
 from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
 from icecore.sources.tables.ruled_table import ruled
 from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
@@ -34,8 +35,8 @@ _SECONDS, _OFFSET = rb"\d\d?:\d\d:\d\d", rb"( ?(Z|[-+]\d\d:?\d\d))?"
 _COMMA = re.compile(
     rb' *"?([-+]?\d*,\d+([eE][-+]?\d+)?|([-./\w]+[ T])?' + _SECONDS + rb",\d+" + _OFFSET + rb')"?\r? *'
 )
-#: most lines of a row of names, and a line break between two of them
-_TALLEST, _BREAK = 100, re.compile(rb"\s*\n\s*")
+#: most lines of a row of names
+_TALLEST = 100
 #: quoted text, which may contain line ends of any kind
 _QUOTED = re.compile(rb'"[^"]*"')
 #: a row that is only a date and a time of day
@@ -79,13 +80,16 @@ def ends_in_cr(start: bytes) -> bool:
     return bare[:-1].count(b"\r") - bare.count(b"\r\n") > bare.count(b"\n")
 
 
-def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec | None:
+def sniff(
+    start: bytes, name: str = "", header: bool | None = None, units: bool | None = None
+) -> TableSpec | None:
     """Infer the layout of a table from its first bytes (a few hundred rows are enough); None if it isn't one.
 
     The separator is the one of ``, TAB ; |`` that occurs equally often in most lines, unless the comma is the
     decimal mark of numbers. Text without a separator is split where all rows have spaces, or at runs of
     whitespace. Lines before the first row are a header. The last of them names the columns if it has as many
-    cells (:mod:`icecore.sources.tables.header`), or if ``header`` is true. A byte order mark is skipped.
+    cells (:mod:`icecore.sources.tables.header`), or if ``header`` is true; ``units``
+    states whether a line of units follows. A byte order mark is skipped.
     Lines without cells are a table of one column if the suffix of ``name`` says so; files with the suffix of
     a binary format are never tables.
     """
@@ -94,16 +98,28 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
     layout = _layout(start, name, header)
     if layout is None or isinstance(layout, TableSpec):
         return layout
-    mark, separator = len(BOM_UTF8) * start.startswith(BOM_UTF8), layout
+    return _separated(start, layout, header, units)
+
+
+def by_runs(start: bytes, named: bool) -> TableSpec | None:
+    """Return the layout of cells between runs of blanks; ``named``: a line may name them."""
+    spec = _separated(start, b" ", None if named else False, False)
+    return replace(spec, surveyed=True) if not spec.doubt else None
+
+
+def _separated(start: bytes, separator: bytes, header: bool | None, units: bool | None) -> TableSpec:
+    mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
     lines = _rows(_sampled(start[mark:]))
     count = _usual(_body(_flat(lines)), separator)
     lines = _spanned(lines, separator, count)
     whole = _flat(lines)
-    head = headed(whole, separator, count, header)
-    units = [{"units": unit} if unit else {} for unit in head.units]
+    head = headed(whole, separator, count, header, units)
+    stated = [{"units": unit} if unit else {} for unit in head.units]
+    unknown: Kind = "any"
+    kinds = head.kinds if len(head.kinds) == len(head.names) else tuple(unknown for _ in head.names)
     fields = tuple(
-        Field(name, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
-        for name, attrs in zip(head.names, units, strict=True)
+        Field(name, kind=kind, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
+        for name, attrs, kind in zip(head.names, stated, kinds, strict=True)
     )
     offset = mark + sum(len(line) + 1 for line in lines[: head.above])
     spec = TableSpec("", "", "delimited", fields, offset, separator=separator.decode())
@@ -111,15 +127,49 @@ def sniff(start: bytes, name: str = "", header: bool | None = None) -> TableSpec
 
 
 def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | bytes | None:
-    """Return the separator of a table, or its layout if rows are split by spaces."""
+    """Return the separator of a table, or its layout if rows are split by spaces.
+
+    Programs fill up cells by characters or by bytes: of both layouts, the one that fits more lines is taken.
+    """
     if name.lower().endswith(_BINARY):
         return None
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
     lines = _rows(_sampled(start[mark:]))
+    found = _layout_of(lines, name, header)
+    letters = Letters.of(lines) if found is None or found == b" " or isinstance(found, TableSpec) else None
+    if letters is not None:
+        plain = list(map(letters.flat, lines))
+        other = _layout_of(plain, name, header)
+        if isinstance(other, TableSpec) and (
+            not isinstance(found, TableSpec) or _fit(other, plain) > _fit(found, lines)
+        ):
+            found = letters.restored(other, plain, lines)
+        elif found is None and isinstance(other, bytes):
+            found = other
+    return replace(found, offset=mark + found.offset) if isinstance(found, TableSpec) else found
+
+
+def counts_characters(spec: TableSpec, text: bytes) -> bool:
+    """Whether the stated fields of a layout fit more lines of a text if they count characters, not bytes."""
+    lines = [line for line in _sampled(text) if not line.isascii()]
+    return bool(lines) and _fit(spec, [*map(flat, lines)]) > _fit(spec, lines)
+
+
+def _fit(spec: TableSpec, lines: list[bytes]) -> int:
+    """Return how many lines have spaces between the fields of a layout, and how many have its length."""
+    fields = {at for field in spec.fields for at in range(field.start, field.start + field.length)}
+    between = spec.between or [at for at in range(spec.width or max(fields)) if at not in fields]
+    body = _body(_whole(lines))
+    return sum(not any(line[at : at + 1].strip() for at in between) for line in body) + sum(
+        len(line) == spec.width for line in body
+    )
+
+
+def _layout_of(lines: list[bytes], name: str, header: bool | None) -> TableSpec | bytes | None:
     whole = _flat(lines)
     body = _body(whole)
     if (spec := bytewise(whole, lines) or ruled(whole, lines)) is not None:
-        return replace(spec, offset=mark + spec.offset)
+        return spec
     if body and _is_one_with_commas(body):
         return b";"
     separator = _separator(body) if body else None
@@ -131,11 +181,11 @@ def _layout(start: bytes, name: str, header: bool | None = None) -> TableSpec | 
         if _in_runs(body):
             whole_rows = _of_blank_cells(body, lines, whole, header)
             if whole_rows is not None:
-                return replace(whole_rows, offset=mark + whole_rows.offset)
+                return whole_rows
             if spec is None or len(set(map(len, body))) > 1 or _is_named(whole, body):
                 return b" "
         if spec is not None:
-            return replace(spec, offset=mark + spec.offset)
+            return spec
     return alone if len(body) > 1 else None
 
 
@@ -186,8 +236,12 @@ def with_blank_cells(start: bytes, odd: bytes, names: list[str]) -> TableSpec | 
     mark = len(BOM_UTF8) * start.startswith(BOM_UTF8)
     lines = _rows(_sampled(start[mark:]))
     lines = [*lines[:-1], odd, b""]
-    whole = _flat(lines)
-    spec = _of_blank_cells(_body(whole), lines, whole, None)
+    letters = Letters.of(lines)
+    plain = lines if letters is None else list(map(letters.flat, lines))
+    whole = _flat(plain)
+    spec = _of_blank_cells(_body(whole), plain, whole, None)
+    if spec is not None and letters is not None:
+        spec = letters.restored(spec, plain, lines)
     if spec is None or [field.name for field in spec.fields] != names:
         return None
     return replace(spec, offset=mark + spec.offset, trimmed=True)
@@ -214,7 +268,7 @@ def _rows(lines: list[bytes]) -> list[bytes]:
         if sum(part.count(b'"') for part in begun) % 2 == 0:
             rows.append(b"\n".join(begun))
             begun = []
-    body = _body([_BREAK.sub(b" ", row) for row in rows])
+    body = _body([_in_one(row) for row in rows])
     for separator in (_SEPARATORS[i : i + 1] for i in range(len(_SEPARATORS))):
         counts = Counter(_count(row, separator) for row in body)
         usual, number = counts.most_common(1)[0] if counts else (0, 0)
@@ -232,7 +286,7 @@ def _spanned(lines: list[bytes], separator: bytes, count: int) -> list[bytes]:
     for last in range(first + 1, min(first + _TALLEST, len(lines))):
         row = b"\n".join(lines[first : last + 1])
         if row.count(b'"') % 2 == 0:
-            is_row = lines[first].count(b'"') % 2 and _count(_BREAK.sub(b" ", row), separator) == count
+            is_row = lines[first].count(b'"') % 2 and _count(_in_one(row), separator) == count
             return [*lines[:first], row, *lines[last + 1 :]] if is_row else lines
     return lines
 
@@ -243,7 +297,16 @@ def _whole(lines: list[bytes]) -> list[bytes]:
 
 def _flat(lines: list[bytes]) -> list[bytes]:
     """Return the whole lines, each without line breaks."""
-    return [_BREAK.sub(b" ", line) for line in _whole(lines)]
+    return [_in_one(line) for line in _whole(lines)]
+
+
+def _in_one(row: bytes) -> bytes:
+    """Return a row with a space for each of its line breaks and the blanks around it."""
+    if b"\n" not in row:
+        return row
+    first, *inner, last = row.split(b"\n")
+    parts = (first.rstrip(), *filter(None, map(bytes.strip, inner)), last.lstrip())
+    return b" ".join(parts)
 
 
 def _body(lines: list[bytes]) -> list[bytes]:

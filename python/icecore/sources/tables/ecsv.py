@@ -13,9 +13,9 @@ from icecore.sources.tables.preamble import cells_of, unique
 _FIRST = re.compile(rb"# %ECSV \d")
 _DELIMITER = re.compile(r"delimiter: *(?:'(.)'|\"(.)\"|(\S))")
 #: a key and its value inside braces, quoted or not
-_PAIR = re.compile(r"""(\w+): *('(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|![\w.]+ *\{[^}]*\}|[^,}]*)""")
-_LINE = re.compile(r"(\w+): *(.*)")
-_UNIT = re.compile(r"![\w.]+ *\{ *unit: *(.*?) *\}")
+_PAIR = re.compile(r"""\b(\w+): *('(?:[^']|'')*'|"(?:[^"\\]|\\.)*"|![\w.]+ *\{[^}]*\}|[^,}]*)""")
+_LINE = re.compile(r"(\w+):(.*)")
+_UNIT = re.compile(r"![\w.]+ *\{ *unit:([^}]*)\}")
 _INTEGERS, _REALS = ("int", "uint"), ("float",)
 
 
@@ -72,7 +72,7 @@ def _plain(value: str) -> str:
     """Return a YAML scalar without its quotes."""
     value = value.strip()
     if (unit := _UNIT.fullmatch(value)) is not None:
-        value = unit[1]
+        value = unit[1].strip()
     if len(value) > 1 and value[0] == value[-1] == "'":
         return value[1:-1].replace("''", "'")
     if len(value) > 1 and value[0] == value[-1] == '"':

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from icecore.sources.tables.unit_words import WEAK, is_type, is_unit
+
 Cells = Sequence[bytes]
 
 #: a number, also with a decimal comma or thousands separators
-_NUMBER = re.compile(rb"[-+]?(\d+([ '.,]\d{3})*[.,]?\d*|[.,]\d+)([eEdD][-+]?\d+)?")
-_TIME = re.compile(rb"\d+[-/:.]\d+([-/:.,TZ +]+\d*)*")
+_NUMBER = re.compile(rb"[-+]?(\d+([ '.,]\d{3})*([.,]\d*)?|[.,]\d+)([eEdD][-+]?\d+)?")
+_TIME = re.compile(rb"\d+[-/:.]\d+([-/:.,TZ +][-/:.,TZ +\d]*)?")
+_DIGITS, _LETTERS = re.compile(rb"\d+"), re.compile(rb"[^\W\d]+")
 _YEAR = re.compile(rb"[12]\d{3}")
 #: markers of missing numbers
 _MARKERS = (b"nan", b"-nan", b"inf", b"-inf", b"na", b"n/a", b"null", b"none", b"-", b"--", b"*")
@@ -66,21 +69,41 @@ def stands_out(cells: Cells, rows: Sequence[Cells]) -> bool:
 
 
 def is_below_names(cells: Cells, rows: Sequence[Cells]) -> bool:
-    """Whether a line below the names contains units or types.
+    """Whether a line below the names contains units or types, beyond doubt.
 
-    It has no value in columns of numbers or times, but distinct words. Among several units, 1 is a unit too.
+    It has no value in columns of numbers or times, but mostly known units or types; its other cells are not
+    like the texts of their columns. Among several units, 1 is a unit too.
     """
     if len(rows) < 2:
         return False
     columns = [[_bare(cell) for cell in column] for column in zip(*rows, strict=True)]
-    above = [
-        (bare, column)
-        for bare, column in zip(map(_bare, cells), columns, strict=True)
-        if bare and _usual(column) in ("number", "time")
-    ]
-    words = [bare for bare, column in above if _kind(bare) == "word" and bare not in column]
-    others = [bare for bare, _ in above if _kind(bare) and bare not in words]
-    return bool(words) and all(bare == b"1" and len(words) > 1 for bare in others)
+    usual = [_usual(column) for column in columns]
+    bare = [_bare(cell) for cell in cells]
+    above = [(cell, i) for i, cell in enumerate(bare) if cell and usual[i] in ("number", "time")]
+    words = [cell for cell, i in above if _kind(cell) == "word" and cell not in columns[i]]
+    types = all(is_type(cell) for cell in bare if cell)
+    known = sum(is_unit(cell) or is_type(cell) for cell in words)
+    others = [cell for cell, _ in above if _kind(cell) and cell not in words]
+    if not words or not all(cell == b"1" and len(words) > 1 for cell in others):
+        return False
+    texts = [(cell, columns[i]) for i, cell in enumerate(bare) if cell and usual[i] == "word"]
+    sure = any((is_unit(cell) or is_type(cell)) and cell.decode("latin-1") not in WEAK for cell in words)
+    return types or (
+        sure and known * 2 > len(words) and not any(_is_like(cell, column) for cell, column in texts)
+    )
+
+
+def _is_like(cell: bytes, column: Cells) -> bool:
+    """Whether a text is like those below it: one of them, or of the form that most have, as s0 above s1."""
+    forms = Counter(_form(other) for other in column if other)
+    form, count = forms.most_common(1)[0] if forms else (b"", 0)
+    numbered = b"0" in form and count * 2 > len(column)
+    return cell in column or (numbered and _form(cell) == form)
+
+
+def _form(cell: bytes) -> bytes:
+    """Return a text with its numbers replaced by 0 and its words by a."""
+    return _LETTERS.sub(b"a", _DIGITS.sub(b"0", cell))
 
 
 def is_row(cells: Cells, rows: Sequence[Cells]) -> bool:

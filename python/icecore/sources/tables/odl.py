@@ -1,4 +1,4 @@
-"""Parse the language of PDS3 labels (ODL) with pvl, with a guard against its endless loops."""
+"""Parse the language of PDS3 labels (ODL); pvl parses unusual statements, guarded against endless loops."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 from icecore import errors
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.odl_repair import without_malformed
+from icecore.sources.tables.odl_statements import Based, statements
 
 #: a line that may precede a label: an SFDU marker of the archive, not a statement
 _SFDU = re.compile(rb"\A\s*(?:CCSD|NJPL)\w+[ \t]*(?=\r?\n)")
 _END = re.compile(rb"^[ \t]*END[ \t]*\r?$", re.MULTILINE)
 #: strings and comments, in which END is ignored; an unclosed one extends to the end of the text
-_INSIDE = re.compile(rb'"[^"]*(?:"|\Z)|/\*.*?(?:\*/|\Z)|' + _END.pattern, re.MULTILINE | re.DOTALL)
+_INSIDE = re.compile(rb'"[^"]*"?|/\*(?:[^*]|\*(?!/))*(?:\*/)?|' + _END.pattern, re.MULTILINE | re.DOTALL)
 #: largest number of tokens per character of a label that pvl may read, more than a valid label needs
 _LOOKS = 20
 #: a keyword that does not occur in labels
@@ -81,6 +82,11 @@ def _statements(text: bytes) -> str:
 
 
 def _loaded(name: str, label: str) -> Any:
+    found = statements(label)
+    return _by_pvl(name, label) if found is None else found
+
+
+def _by_pvl(name: str, label: str) -> Any:
     try:
         import pvl
     except ModuleNotFoundError:
@@ -94,10 +100,6 @@ def _loaded(name: str, label: str) -> Any:
     except Exception as error:  # pvl raises many classes
         first = str(error).strip().splitlines() or [type(error).__name__]
         raise _Invalid(first[0]) from error
-
-
-class Based(int):
-    """A number with its base in the label, ``16#7F#``; it may be a bit pattern."""
 
 
 @cache

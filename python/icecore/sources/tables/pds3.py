@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +35,15 @@ _WORDS = ("CHARACTER", "TIME", "DATE", "IDENTIFIER", "BOOLEAN", "LITERAL")
 _SEPARATORS = {"COMMA": ",", "SEMICOLON": ";", "TAB": "\t", "": "\t", "VERTICAL_BAR": "|"}
 #: statements of a structure file that may describe the table itself
 _LAYOUT = ("INTERCHANGE_FORMAT", "ROWS", "ROW_BYTES", "ROW_PREFIX_BYTES", "ROW_SUFFIX_BYTES")
+#: keys of the sizes of other objects
+_SHAPES = (
+    ("BANDS", "LINES", "LINE_SAMPLES"),
+    ("CORE_ITEMS",),
+    ("AXIS_ITEMS",),
+    ("ITEMS",),
+    ("ROWS", "COLUMNS"),
+    ("BYTES",),
+)
 #: largest number of columns of a table, and largest depth of nested structures
 _MOST, _DEEPEST = 1 << 15, 8
 
@@ -43,8 +53,8 @@ def is_label(start: bytes) -> bool:
     return _START.match(start) is not None
 
 
-def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
-    """Return the tables that a label describes; other objects are ignored.
+def read(name: str, start: bytes, find: Finder) -> tuple[list[TableSpec], list[str]]:
+    """Return the tables that a label describes, and a note on each other object that has data.
 
     Args:
         name: name of the label, for messages.
@@ -58,16 +68,16 @@ def read(name: str, start: bytes, find: Finder) -> list[TableSpec]:
     module, notes = odl.parse_rest(name, start)
     files = _Files(find)
     specs = list(_tables(name, module, module, files))
-    notes += dict.fromkeys(files.notes)
-    return [replace(spec, notes=tuple(notes)) for spec in specs]
+    return specs, [*notes, *dict.fromkeys(files.notes), *files.left]
 
 
 class _Files:
-    """Finds other files by name, and collects notes on those that were read."""
+    """Finds other files by name; collects notes on those, and on objects that are left out."""
 
     def __init__(self, find: Finder) -> None:
         self._find = find
         self.notes: list[str] = []
+        self.left: list[str] = []
 
     def __call__(self, name: str) -> Member | None:
         return self._find(name)
@@ -84,6 +94,29 @@ def _tables(name: str, level: Any, module: Any, find: _Files) -> Iterator[TableS
             pointers = level.getall(f"^{key}")  # one for each of several tables with the same name
             yield _table(name, key, value, level, pointers[min(seen[key], len(pointers) - 1)], find)
             seen[key] += 1
+        elif f"^{key}" in level:
+            file = ""
+            with suppress(errors.Error):  # no table depends on this pointer
+                file, _, _ = _pointer(name, key, level.getall(f"^{key}")[0], level)
+            find.left.append(left_out(key, file or name, _shape(value)))
+        elif _TABLE.fullmatch(key):
+            find.left.append(f"{key} left out: no pointer (^{key}) says where its rows are")
+
+
+def left_out(what: str, file: str, shape: str) -> str:
+    """Return the note on an object other than a table."""
+    return f"{what} in {file} left out{f', {shape}' if shape else ''}: only tables are read"
+
+
+def _shape(data: Any) -> str:
+    """Return the shape of an image, a cube or a header as its label states it."""
+    for names in _SHAPES:
+        sizes = [data.get(key) for key in names if key in data]
+        if sizes:
+            flat = [n for size in sizes for n in (size if isinstance(size, (list, tuple)) else [size])]
+            numbers = " x ".join(str(getattr(n, "value", n)) for n in flat)
+            return f"{numbers} ({' x '.join(key for key in names if key in data)})"
+    return ""
 
 
 def _table(name: str, key: str, table: Any, level: Any, pointer: Any, find: _Files) -> TableSpec:

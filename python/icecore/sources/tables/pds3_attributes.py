@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from icecore.sources.tables.binary import pattern
-from icecore.sources.tables.odl import Based
+from icecore.sources.tables.odl_statements import Based
 
 _CONSTANTS = (
     "MISSING_CONSTANT",

@@ -13,7 +13,7 @@ from typing import Any
 from icecore import errors
 from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import binary
-from icecore.sources.tables.pds3 import Finder
+from icecore.sources.tables.pds3 import Finder, left_out
 from icecore.sources.tables.preamble import unique
 
 _PRODUCT = re.compile(rb"<(\w+:)?Product_\w+[\s>]")
@@ -40,8 +40,8 @@ def is_label(start: bytes) -> bool:
     return head.startswith(b"<") and _PRODUCT.search(start[: 1 << 14]) is not None
 
 
-def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
-    """Return the tables that a label describes.
+def read(name: str, text: bytes, find: Finder) -> tuple[list[TableSpec], list[str]]:
+    """Return the tables that a label describes, and a note on each other object that has data.
 
     Raises:
         Error: ``format`` for XML that can't be parsed or is incomplete.
@@ -62,13 +62,28 @@ def read(name: str, text: bytes, find: Finder) -> list[TableSpec]:
     title = root.findtext("Identification_Area/title")
     if title:
         about["title"] = " ".join(title.split())
-    result = []
+    result, left = [], []
     for area in root:
         file = (area.findtext("File/file_name") or "").strip()
         for element in area:
             if element.tag in _RECORDS and file:
                 result.append(_table(name, file, element, about))
-    return result
+            elif element.tag in _RECORDS:
+                left.append(f"{element.tag} left out: no File with a file_name is beside it")
+            elif area.tag.startswith("File_Area") and element.tag != "File":
+                title = (element.findtext("name") or element.findtext("local_identifier") or "").strip()
+                left.append(left_out(f"{element.tag} {title}".strip(), file or name, _shape(element)))
+    return result, left
+
+
+def _shape(element: Any) -> str:
+    """Return the shape of an array, slowest axis first, or the length of another object."""
+    axes = sorted(element.iterfind("Axis_Array"), key=lambda axis: _whole("", axis, "sequence_number", 0))
+    if axes:
+        sizes = " x ".join((axis.findtext("elements") or "?").strip() for axis in axes)
+        return f"{sizes} ({' x '.join((axis.findtext('axis_name') or '?').strip() for axis in axes)})"
+    length = (element.findtext("object_length") or "").strip()
+    return f"{length} bytes" if length else ""
 
 
 def _table(name: str, file: str, table: Any, about: dict[str, Any]) -> TableSpec:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from icecore.display.text import plural
+from icecore.sources.mapping.table_file import Kind
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.header import (
     has_values,
@@ -19,6 +20,7 @@ from icecore.sources.tables.header import (
     names_rows,
     stands_out,
 )
+from icecore.sources.tables.unit_words import is_string, is_type
 
 #: first characters of comments
 COMMENTS = (b"#", b"!", b"%")
@@ -28,8 +30,8 @@ COMMENTED = "lines that begin with #, ! or % are comments: take that sign away i
 SEP = re.compile(rb"\"?sep=.\"?", re.IGNORECASE)
 #: line that Campbell data loggers write above the names
 _LOGGER = re.compile(rb'"?TOA5"?,.*')
-#: column types (not units) of RDB files
-_TYPE = re.compile(rb"\d+[dnsDNS]")
+#: comment with the types of the columns, as InfluxDB writes it
+_DATATYPES = b"#datatype"
 #: most lines of units and types below the names
 _BELOW = 3
 _SHOWN = 60
@@ -47,6 +49,7 @@ class Head:
         above: number of lines before the first row.
         named: whether the file states the names.
         notes: sentences about doubtful properties.
+        kinds: kinds of the columns, as far as the file states them.
         doubt: why the names may belong to other columns; empty if they don't.
     """
 
@@ -55,6 +58,7 @@ class Head:
     above: int = 0
     named: bool = False
     notes: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
     doubt: str = ""
 
 
@@ -65,13 +69,15 @@ def cells_of(line: bytes, separator: bytes) -> Row:
     return _icecore.split_row(line, 0, separator[0])[0]
 
 
-def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None) -> Head:
+def headed(
+    lines: list[bytes], separator: bytes, count: int, header: bool | None, units: bool | None = None
+) -> Head:
     """Parse the lines above the first row of ``count`` cells.
 
     They are comments, blank lines and lines with another number of cells. The last comment with as many
     cells as a row names the columns, or the first line with as many cells that is not a row. A line of names
     may have one cell less, as R writes it: then the first column has no name, or the last one if rows end in
-    a separator.
+    a separator. Lines of units or types may follow; ``units`` states whether there is one.
     """
     head = Head([f"column_{i + 1}" for i in range(count)], units=("",) * count)
     strays: list[int] = []
@@ -85,6 +91,9 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
             strays += [] if comment else [i]
             continue
         rows = [row for row in table[i + 1 :] if len(row) == count]
+        if comment and line.startswith(_DATATYPES):
+            head = replace(head, kinds=_kinds(cells))
+            continue
         if comment:
             head = _commented(head, line, cells, rows)
             strays = [k for k in strays if has_values(table[k])] if head.named else strays
@@ -95,7 +104,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
             if not found:
                 return _lacking(head, lines, strays)
             head = _lacking(head, lines, [k for k in strays if has_values(table[k])])
-            head = _below(head, lines[i + 1], table[i + 1 :], rows) if rows else head
+            head = _below(head, lines[i + 1], table[i + 1 :], rows, units) if rows else head
             return _until(head, lines, separator, rows)
         elif header is not False and (short := _short(cells, table[i + 1 :], rows)):
             head = replace(_named(head, line, short, rows, True), above=i + 1)
@@ -104,7 +113,7 @@ def headed(lines: list[bytes], separator: bytes, count: int, header: bool | None
             if short[0] == b"" and not names_rows([row[0] for row in rows]):
                 head = _noted(head, "the first line names all columns but the first, as it seems", line)
             head = _lacking(head, lines, [k for k in strays if has_values(table[k])])
-            return _until(_below(head, lines[i + 1], table[i + 1 :], rows), lines, separator, rows)
+            return _until(_below(head, lines[i + 1], table[i + 1 :], rows, units), lines, separator, rows)
         else:
             strays.append(i)
     return head
@@ -174,23 +183,33 @@ def _lacking(head: Head, lines: list[bytes], strays: list[int]) -> Head:
     return _noted(head, f"{many}, from line {strays[0] + 1} on", lines[strays[0]])
 
 
-def _below(head: Head, line: bytes, below: list[Row], rows: list[Row]) -> Head:
+def _below(head: Head, line: bytes, below: list[Row], rows: list[Row], units: bool | None) -> Head:
     """Parse units and types on the lines directly below the names; ``line`` is the first of them."""
     more = 0
-    while more < min(_BELOW, len(rows)) and below[more] == rows[more]:
-        if not is_below_names(rows[more], rows[more + 1 :]):
+    while units is not False and more < min(_BELOW, len(rows)) and below[more] == rows[more]:
+        if not (units and not more) and not is_below_names(rows[more], rows[more + 1 :]):
             break
         more += 1
     if not more:
         return head
     columns = list(zip(*rows[more:], strict=True))
-    types = all(_TYPE.fullmatch(cell) for cell in rows[0])
-    units = [
-        decoded(_unquoted(cell)) if is_measured(column) and not types else ""
-        for cell, column in zip(rows[0], columns, strict=True)
+    typed = next((row for row in rows[:more] if all(is_type(_unquoted(cell)) for cell in row)), None)
+    named = next((row for row in rows[:more] if row is not typed), None)
+    found = [
+        decoded(_unquoted(cell)) if is_measured(column) else ""
+        for cell, column in zip(named or (), columns, strict=False)
     ]
-    head = _noted(head, "no row but units or types of the columns, as it seems", line)
-    return replace(head, above=head.above + more, units=tuple(units))
+    if units is None:
+        head = _noted(
+            head, "no row but units or types of the columns, as it seems", line, "; a row? --no-units"
+        )
+    kinds = _kinds(typed) if typed is not None else head.kinds
+    return replace(head, above=head.above + more, units=tuple(found) or head.units, kinds=kinds)
+
+
+def _kinds(cells: Row) -> tuple[Kind, ...]:
+    """Return the kinds of columns with these types: text stays text, even if it looks like numbers."""
+    return tuple("text" if is_string(_unquoted(cell)) else "any" for cell in cells)
 
 
 def _until(head: Head, lines: list[bytes], separator: bytes, rows: list[Row]) -> Head:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore.cluster.tasks import Cluster
+from icecore.tables.query.arrow_numbers import arrow_list
 from icecore.tables.query.cluster_scan import added, sendable
 from icecore.tables.query.grouped import Grouped
-from icecore.tables.query.keys import is_text
+from icecore.tables.query.keys import is_text_type
 from icecore.tables.query.moments import Moments
 from icecore.tables.query.partial_group import Group, row
 from icecore.tables.query.reduce_rows import reduce_rows
@@ -65,8 +66,8 @@ def _keys(table: Table, name: str, values: list[Any]) -> Any:
     """Return key values, integers for times, as an Arrow array."""
     pa, kind = arrow(), arrow_type(arrow(), *table._kind(name))
     if pa.types.is_temporal(kind):
-        return pa.array(values, pa.int64()).view(kind)
-    return pa.array(values, kind)
+        return arrow_list(values, pa.int64()).view(kind)
+    return arrow_list(values, kind)
 
 
 def _reduced(
@@ -88,7 +89,7 @@ def _reduced(
     for batch in scan.batches():
         grouped.add(batch)
     made, matched = grouped.result()
-    texts = {w.column for w in wishes if w.column and is_text(arrow().array([], _type(table, w.column)))}
+    texts = {w.column for w in wishes if w.column and is_text_type(_type(table, w.column))}
     return Partial(_groups(made, keys, wishes, texts), matched, [scan.report()])
 
 

@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 _WIDEST = 4096
 #: CF's names of the Gregorian calendar, which times in clauses use
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
+_PLAIN = {"string", "bool", *(f"{kind}{8 * size}" for kind in ("int", "uint") for size in (1, 2, 4, 8))}
+_PLAIN |= {"float16", "float32", "float64"}
 _ARROW_TIMES = ("W", "D", "h", "m", "s", "ms", "us", "ns")
 
 
 def fits(array: Array) -> str:
     """Return the reason why an array can't be a column; empty if it can."""
-    if array.ndim not in (1, 2):
-        return f"it has {array.ndim} dimensions"
-    if array.ndim == 2 and not 1 <= array.shape[1] <= _WIDEST:
-        return f"it has {array.shape[1]:,} values per row (a column has 1 to {_WIDEST:,})"
+    shape = array.shape
+    if len(shape) not in (1, 2):
+        return f"it has {len(shape)} dimensions"
+    if len(shape) == 2 and not 1 <= shape[1] <= _WIDEST:
+        return f"it has {shape[1]:,} values per row (a column has 1 to {_WIDEST:,})"
+    if array._node.dtype_label in _PLAIN:  # without opening the array: a table may have thousands
+        return ""
     kind = array.dtype.kind
-    if array._node.dtype_label == "string" or kind in "biufSU":
+    if kind in "biufSU":
         return ""
     if kind in "mM":
         unit = np.datetime_data(array.dtype)[0]

@@ -27,3 +27,25 @@ def split(text: str) -> list[str]:
     """Split a list of names such as ``a, "b, too", c[3]``."""
     plain, shown = hidden(text)
     return [shown(part.strip()) for part in plain.split(",") if part.strip()]
+
+
+def parts(text: str, separator: str = ",") -> list[str]:
+    """Split a text at a separator outside of parentheses and quotes; empty parts are left out."""
+    found, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        else:
+            depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == separator and depth <= 0 and not quote:
+            found.append("")
+        else:
+            found[-1] += character
+    return [part.strip() for part in found if part.strip()]
+
+
+def quoted(name: str) -> str:
+    """Return a name in double quotes, as where-clauses take it."""
+    return '"' + name.replace('"', '""') + '"'

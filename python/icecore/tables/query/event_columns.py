@@ -1,29 +1,28 @@
-"""Columns of events: plain arrays, lists and records, selected by name, glob or regular expression."""
+"""Columns of events: plain arrays, lists and records below a group, described when they are asked for."""
 
 from __future__ import annotations
 
 import posixpath
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
-from icecore.repository.nodes import suggestion
+from icecore.repository.cached_property import cached_property
+from icecore.repository.nodes import hidden
 
 if TYPE_CHECKING:
     from icecore.repository.group import Group
-    from icecore.repository.repo import Repo
+    from icecore.repository.nodes import Node
 
 #: the attribute of a group whose arrays are one jagged array (docs/format.md)
 JAGGED = "jagged"
+#: the attribute of a group with the number of entries of a tree
+ENTRIES = "entries"
 _KINDS = ("offsets", "counts", "ends")
-_SHOWN = 8
-
-Filter = str | Callable[[str], bool] | None
 
 
 @dataclass(frozen=True)
@@ -50,100 +49,155 @@ class EventColumn:
     is_tuple: bool = False
     is_optional: bool = False
 
-
-def find_columns(group: Group) -> dict[str, EventColumn]:
-    """Return name (relative to the group) → column, for arrays and lists, including those in subgroups."""
-    repo, found = group.repo, {}
-    prefix = group.path.rstrip("/") + "/"
-    inside: list[str] = []
-    for node in repo._visible():
-        path = node.path
-        if not path.startswith(prefix) or any(path.startswith(each) for each in inside):
-            continue
-        if not node.is_array and JAGGED in node.attrs:
-            inside.append(path + "/")
-        elif not node.is_array:
-            continue
-        found[path[len(prefix) :]] = column_at(repo, path)
-    return found
+    def member(self, names: list[str]) -> EventColumn | None:
+        """Return the part of a record, or of lists of records, at a path of field names; None if missing."""
+        if not names:
+            return self
+        if self.kind == "list":
+            part = self.members[""].member(names)
+            return None if part is None else replace(self, members={"": part})
+        inside = self.members.get(names[0]) if self.kind == "record" else None
+        return None if inside is None else inside.member(names[1:])
 
 
-def column_at(repo: Repo, path: str) -> EventColumn:
-    """Return the column at ``path``.
+class EventColumns(Mapping[str, EventColumn]):
+    """Columns of a group by name (relative to the group), including those in subgroups.
 
-    Raises:
-        Error: ``format`` if a group's attribute names missing arrays.
+    Names and kinds come from the list of nodes alone, in one pass. The metadata of a column is parsed when
+    the column is asked for.
     """
-    node = repo._nodes.get(path)
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self.repo = group.repo
+        self._prefix = group.path.rstrip("/") + "/"
+        self._kinds: dict[str, str] = {}
+        self._made: dict[str, EventColumn] = {}
+        inside: set[str] = set()
+        start = len(self._prefix)
+        for path, node in self.repo._nodes.items():  # in the order of paths: groups come before their members
+            if not path.startswith(self._prefix) or (start == 1 and hidden(path)):
+                continue
+            if path.rpartition("/")[0] in inside:
+                inside.add(path)
+            elif node.is_array:
+                self._kinds[path[start:]] = "array"
+            elif _has_lists(node):
+                self._kinds[path[start:]] = "list"
+                inside.add(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._kinds
+
+    def __getitem__(self, name: str) -> EventColumn:
+        if name not in self._made:
+            if name not in self._kinds:
+                raise KeyError(name)
+            self._made[name] = self.at(self.path_of(name))
+        return self._made[name]
+
+    def path_of(self, name: str) -> str:
+        """Return the path in the repository of a column or group."""
+        return self._prefix + name
+
+    def at(self, path: str) -> EventColumn:
+        """Return the column at a path: an array, lists, or a group of columns as a record.
+
+        Raises:
+            Error: ``format`` if a group's attribute names missing arrays.
+        """
+        return _column(self.repo._nodes, self._children, path)
+
+    def is_record(self, name: str) -> bool:
+        """Whether a group of columns has this name."""
+        node = self.repo._nodes.get(self.path_of(name))
+        return node is not None and not node.is_array and name not in self._kinds
+
+    @cached_property
+    def lists(self) -> list[str]:
+        """Names of the lists that can be read."""
+        return [name for name, kind in self._kinds.items() if kind == "list" and not self.fault(name)]
+
+    @property
+    def arrays(self) -> list[str]:
+        """Names of the plain arrays."""
+        return [name for name, kind in self._kinds.items() if kind == "array"]
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of entries: that of the tree; of a group that does not state it, that of most columns."""
+        stated = self._group._node.attrs.get(ENTRIES)
+        if isinstance(stated, int) and (not self or any(self._rows(name) == stated for name in self)):
+            return stated
+        found = Counter(n for name in self if (n := self._rows(name)) is not None)
+        return found.most_common(1)[0][0] if found else 0
+
+    @cached_property
+    def readable(self) -> list[str]:
+        """Names of the columns that can be read together."""
+        return [name for name in self if not self.fault(name)]
+
+    def fault(self, name: str) -> str:
+        """Return why a column can't be read beside the others; empty if it can."""
+        try:
+            rows = self._rows(name, strict=True)
+        except errors.Error as error:
+            return error.message
+        return "" if rows == self.rows else f"it has {rows:,} entries, the table has {self.rows:,}"
+
+    def _rows(self, name: str, strict: bool = False) -> int | None:
+        """Return the number of entries of a column; None (or an error if ``strict``) if it is damaged."""
+        try:
+            column, nodes = self[name], self.repo._nodes
+            if column.kind == "array":
+                return nodes[column.path].shape[0] if nodes[column.path].shape else 0
+            return nodes[column.lengths_path].shape[0] - (column.lengths == "offsets")
+        except errors.Error:
+            if strict:
+                raise
+            return None
+
+    @cached_property
+    def _children(self) -> dict[str, list[Node]]:
+        found = defaultdict(list)
+        for path, node in self.repo._nodes.items():
+            if path != "/":
+                found[path.rpartition("/")[0] or "/"].append(node)
+        return found
+
+
+def _has_lists(node: Node) -> bool:
+    # The text is searched: parsing every group would cost more than the rest of opening a table.
+    return f'"{JAGGED}":' in node.zarr_json
+
+
+def _column(nodes: Mapping[str, Node], children: Mapping[str, list[Node]], path: str) -> EventColumn:
+    node = nodes.get(path)
     if node is None:
         raise errors.make("format", f"{path} is named by a jagged array and is not there", "link it again")
     if node.is_array:
         return EventColumn(path, "array")
     stated: Any = node.attrs.get(JAGGED)
     if stated is None:
-        names = [each for each in repo._visible() if each.parent == path and each.path != "/"]
-        members = {each.name: column_at(repo, each.path) for each in names}
+        members = {each.name: _column(nodes, children, each.path) for each in children.get(path, ())}
         return EventColumn(path, "record", members=members, is_tuple=node.attrs.get("tuple") is True)
     kind = next((name for name in _KINDS if isinstance(stated, dict) and name in stated), None)
     if kind is None or not isinstance(stated.get("content"), str):
         raise errors.make("format", f"{path}: attribute {JAGGED} is {stated!r:.80}", "see docs/format.md")
-    lengths = posixpath.normpath(posixpath.join(path, stated[kind]))
-    content = posixpath.normpath(posixpath.join(path, stated["content"]))
+    lengths, content = (posixpath.normpath(posixpath.join(path, stated[key])) for key in (kind, "content"))
+    if lengths not in nodes:
+        message = f"{path}: the lengths of its lists, {lengths}, are not there"
+        raise errors.make("format", message, "link it again")
     bounds = None
     if kind != "offsets":
         entries, elements = (np.array(axis, "i8") for axis in stated.get("bounds", ([0], [0])))
         bounds = entries, elements
-    members = {"": column_at(repo, content)}
+    members = {"": _column(nodes, children, content)}
     optional = stated.get("optional") is True
     return EventColumn(path, "list", kind, lengths, bounds, members, is_optional=optional)
-
-
-def choose(
-    columns: dict[str, EventColumn], wanted: str | Iterable[str] | None, filter_name: Filter = None
-) -> list[str]:
-    """Return the names of columns that match ``wanted`` (names and globs) and ``filter_name``.
-
-    Raises:
-        Error: ``not-found`` for a name or glob without a match.
-    """
-    if wanted is None:
-        names = list(columns)
-    else:
-        each = [wanted] if isinstance(wanted, str) else list(wanted)
-        names = list(dict.fromkeys(name for item in each for name in resolve(columns, item)))
-    accepts = _accepts(filter_name)
-    return [name for name in names if accepts(name)]
-
-
-def resolve(columns: dict[str, EventColumn], name: str) -> Sequence[str]:
-    """Return the columns for a name: itself, the only one that ends with it, or the matches of a glob."""
-    if name in columns:
-        return [name]
-    if any(character in name for character in "*?["):
-        found = [each for each in columns if fnmatchcase(each, name)]
-    else:
-        plain = name.replace(".", "/")
-        found = [plain] if plain in columns else [each for each in columns if each.endswith(f"/{name}")]
-        found = found if len(found) == 1 else []
-    if not found:
-        shown = ", ".join(list(columns)[:_SHOWN]) + (", …" if len(columns) > _SHOWN else "")
-        hint = suggestion(name, columns, f"there are {shown}")
-        raise errors.make("not-found", f"there is no column {name}", hint)
-    return found
-
-
-def _accepts(pattern: Filter) -> Callable[[str], bool]:
-    if pattern is None:
-        return lambda _: True
-    if callable(pattern):
-        return pattern
-    if len(pattern) > 1 and pattern.startswith("/") and pattern.rstrip("i").endswith("/"):
-        flags = re.IGNORECASE if pattern.endswith("i") else 0
-        try:
-            expression = re.compile(pattern.rstrip("i")[1:-1], flags)
-        except re.error as error:
-            raise errors.make(
-                "invalid", f"filter_name {pattern}: {error}", "a regular expression in / /"
-            ) from None
-        return lambda name: expression.search(name) is not None
-    return lambda name: fnmatchcase(name, pattern)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -43,29 +44,45 @@ _LISTS = ("min", "max", "sum", "any", "all", "argmin", "argmax")
 _HINT = "columns, numbers, + - * / % **, < <= == != >= >, and, or, not, x[:, 0], abs, sum, any, all, num, …"
 
 
+#: a column's name between backquotes, and the variable that replaces it while the text is parsed
+_QUOTED, _STANDS = re.compile(r"`([^`]+)`"), "_column_{}_"
+
+
 class Expression:
-    """An expression over columns, such as ``nMuon >= 2 and Muon_pt[:,0] > 20``."""
+    """An expression over columns, such as ``nMuon >= 2 and Muon_pt[:,0] > 20``.
+
+    Names with dots are written as they are (``MET.fX``), other names between backquotes (```MET/fX```) or as
+    ``get("MET/fX")``.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
+        quoted = list(dict.fromkeys(_QUOTED.findall(text)))
         try:
-            self.tree = ast.parse(text.strip(), mode="eval").body
+            made = _QUOTED.sub(lambda found: _STANDS.format(quoted.index(found[1])), text.strip())
+            self.tree = ast.parse(made, mode="eval").body
         except (SyntaxError, ValueError, RecursionError) as error:
             raise errors.make("invalid", f"can't parse {text!r}: {error}", _HINT) from None
+        self.tree = _Names({_STANDS.format(i): name for i, name in enumerate(quoted)}).visit(self.tree)
+        self._find_names()
+
+    @classmethod
+    def _of(cls, tree: ast.expr) -> Expression:
+        made = cls.__new__(cls)
+        made.tree, made.text = tree, ast.unparse(tree)
+        made._find_names()
+        return made
+
+    def _find_names(self) -> None:
         functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
+        names = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and id(n) not in functions]
         #: the columns in the expression
-        self.names = list(
-            dict.fromkeys(
-                node.id
-                for node in ast.walk(self.tree)
-                if isinstance(node, ast.Name) and id(node) not in functions
-            )
-        )
+        self.names = list(dict.fromkeys(names))
 
     def conjuncts(self) -> list[Expression]:
         """Return the parts that ``and`` joins, in order."""
         if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
-            return [Expression(ast.unparse(part)) for part in self.tree.values]
+            return [Expression._of(part) for part in self.tree.values]
         return [self]
 
     def evaluate(self, columns: dict[str, Any]) -> Any:
@@ -76,7 +93,7 @@ class Expression:
         """
         try:
             return _value(self.tree, columns)
-        except (TypeError, ValueError, IndexError) as error:
+        except (TypeError, ValueError, IndexError, OverflowError) as error:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             hint = (
                 "where lists may be too short, ask for their length first: `nMuon > 0 and Muon_pt[:,0] > 20`"
@@ -95,12 +112,37 @@ class Expression:
             raise errors.make(
                 "dtype", message, "put any(…) or all(…) around it, or choose an element: x[:, 0]"
             )
-        result = np.asarray(value)
+        result = np.asarray(_filled(value, False))
         if result.dtype.kind != "b":
             raise errors.make(
                 "dtype", f"{self.text} is {result.dtype}, not true or false", "compare it: … > 0"
             )
         return result
+
+
+class _Names(ast.NodeTransformer):
+    """Replaces ``a.b``, ``get("a/b")`` and the variables of quoted names by names of columns."""
+
+    def __init__(self, quoted: dict[str, str]) -> None:
+        self._quoted = quoted
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        """Return the column for a variable."""
+        return ast.Name(self._quoted.get(node.id, node.id), ast.Load())
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Return the column for ``a.b``; the field of any other value stays."""
+        value = self.visit(node.value)
+        if isinstance(value, ast.Name):
+            return ast.Name(f"{value.id}.{node.attr}", ast.Load())
+        return ast.Attribute(value, node.attr, ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Return the column for ``get("name")``; arguments of other functions are visited."""
+        match node:
+            case ast.Call(func=ast.Name("get"), args=[ast.Constant(value=str(name))], keywords=[]):
+                return ast.Name(name, ast.Load())
+        return ast.Call(node.func, [self.visit(each) for each in node.args], node.keywords)
 
 
 class Column(Expression):
@@ -129,6 +171,8 @@ def _value(node: ast.expr, columns: dict[str, Any]) -> Any:
         return node.value
     if isinstance(node, ast.Subscript):
         return _value(node.value, columns)[_index(node.slice, columns)]
+    if isinstance(node, ast.Attribute):
+        return _field(_value(node.value, columns), node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         return _call(node.func.id, [_value(argument, columns) for argument in node.args])
     raise errors.make("invalid", f"{ast.unparse(node)} can't be used in an expression", _HINT)
@@ -143,10 +187,10 @@ def _logic(node: ast.BoolOp, columns: dict[str, Any]) -> Any:
             other = _value(part, columns)
             result = result & other if wants else result | other
             continue
-        done = np.array(result, bool)
+        done = np.array(_filled(result, False), bool)
         left = done if wants else ~done
         value = _value(part, {name: column[left] for name, column in columns.items()})
-        done[left] = np.asarray(value)
+        done[left] = np.asarray(_filled(value, False))
         result = done
     return result
 
@@ -157,9 +201,37 @@ def _comparison(node: ast.Compare, columns: dict[str, Any]) -> Any:
         if type(operation) not in _COMPARE:
             raise errors.make("invalid", f"{ast.unparse(node)}: only < <= == != >= > compare", _HINT)
         right = _value(right_node, columns)
-        found = _COMPARE[type(operation)](left, right)
+        found = _filled(_compared(_COMPARE[type(operation)], left, right), isinstance(operation, ast.NotEq))
         result, left = found if result is None else result & found, right
     return result
+
+
+def _compared(compare: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    try:
+        return compare(left, right)
+    except OverflowError:  # NumPy makes no float of an integer beyond 64 bits
+        left, right = (float(each) if isinstance(each, int) else each for each in (left, right))
+        return compare(left, right)
+
+
+def _filled(value: Any, missing: bool) -> Any:
+    """Return truths without missing values: those compare like NaN, so only ``!=`` is true for them.
+
+    The largest or smallest element of an empty list is missing, and so are optional values.
+    """
+    layout = getattr(value, "layout", None)
+    while layout is not None and not layout.is_option:
+        layout = getattr(layout, "content", None)
+    return value if layout is None else awkward().fill_none(value, missing, axis=None)
+
+
+def _field(value: Any, node: ast.Attribute) -> Any:
+    """Return a field of records."""
+    fields = getattr(value, "fields", [])
+    if node.attr not in fields:
+        message = f"{ast.unparse(node)}: there is no field {node.attr}"
+        raise errors.make("invalid", message, f"there are {', '.join(fields)}" if fields else _HINT)
+    return value[node.attr]
 
 
 def _index(node: ast.expr, columns: dict[str, Any]) -> Any:

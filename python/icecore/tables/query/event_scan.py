@@ -42,6 +42,7 @@ class EventScan(Scan):
         self._every = where is None and not any(
             options.get(name) for name in ("limit", "source", "unsure_only")
         )
+        self._rows = options.get("rows") or (0, len(table))
         if not table._columns and not self._every:
             message = f"{table.path} has no flat columns that could select rows"
             raise errors.make("unsupported", message, "use a cut: arrays(cut=…)")
@@ -52,9 +53,9 @@ class EventScan(Scan):
     def _numbers(self) -> Iterator[Rows]:
         """Yield the numbers of the selected rows, batch by batch."""
         if self._every:
-            total = len(self._table)
-            for start in range(0, total, _ROWS):
-                yield slice(start, min(start + _ROWS, total))
+            first, stop = self._rows
+            for start in range(first, stop, _ROWS):
+                yield slice(start, min(start + _ROWS, stop))
             return
         while (rows := self._native.next_rows()) is not None:
             found = rows.astype("i8")

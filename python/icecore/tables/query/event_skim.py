@@ -12,6 +12,9 @@ from icecore import errors
 from icecore.filesystem.atomic_output import landing
 from icecore.tables.query.event_output import awkward
 
+#: types of elements that a branch can't have
+_NO_LEAF = ("float16", "complex64", "complex128", "datetime64", "timedelta64")
+
 if TYPE_CHECKING:
     from icecore.tables.query.events import Events
 
@@ -50,15 +53,50 @@ def _parquet(path: str, first: Any, batches: Iterator[Any]) -> int:
 
 
 def _root(path: str, first: Any, batches: Iterator[Any]) -> int:
+    """Write a tree, or an RNTuple if a column can't be a branch: strings, lists of lists or of arrays."""
     import uproot
 
     ak, rows = awkward(), 0
+    kinds = {name: first[name].type.content for name in first.fields}
+    is_tree = all(_fits_tree(ak, kind) for kind in kinds.values())
+    names = _names(list(kinds), is_tree)
     with uproot.recreate(path) as file:
-        tree = file.mktree("Events", {name: first[name].type.content for name in first.fields})
+        if is_tree:
+            out = file.mktree("Events", {names[name]: kind for name, kind in kinds.items()})
+        else:
+            out = file.mkrntuple("Events", _records(ak, first, names))
         for batch in batches:
-            tree.extend({name: _plain(ak, batch[name]) for name in batch.fields})
+            if is_tree:
+                out.extend({names[name]: _plain(ak, batch[name]) for name in batch.fields})
+            else:
+                out.extend(_records(ak, batch, names))
             rows += len(batch)
     return rows
+
+
+def _fits_tree(ak: Any, kind: Any) -> bool:
+    """Whether uproot writes this type to a tree: numbers, arrays of fixed shape, lists of numbers."""
+    if isinstance(kind, ak.types.ListType):
+        return isinstance(kind.content, ak.types.NumpyType)
+    while isinstance(kind, ak.types.RegularType):
+        kind = kind.content
+    return isinstance(kind, ak.types.NumpyType) and kind.primitive not in _NO_LEAF
+
+
+def _names(names: list[str], is_tree: bool) -> dict[str, str]:
+    """Return the names in the file: branches may have dots, fields of an RNTuple neither dots nor slashes."""
+    found: dict[str, str] = {}
+    for name in names:
+        made = name.replace("/", ".") if is_tree else name.replace("/", "_").replace(".", "_")
+        if made in found.values():
+            message = f"{name} and another column are both named {made} in the file"
+            raise errors.make("invalid", message, "write one of them, or a .parquet file")
+        found[name] = made
+    return found
+
+
+def _records(ak: Any, batch: Any, names: dict[str, str]) -> Any:
+    return ak.zip({names[name]: ak.to_packed(batch[name]) for name in batch.fields}, depth_limit=1)
 
 
 def _plain(ak: Any, column: Any) -> Any:

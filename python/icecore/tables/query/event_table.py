@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from icecore.repository.cached_property import cached_property
 
 if TYPE_CHECKING:
     from icecore.repository.group import Group
+    from icecore.tables.query.event_names import Filter
     from icecore.tables.query.events import Events
 
 
@@ -30,7 +31,8 @@ class EventTable:
         columns: str | Iterable[str] | None = None,
         cut: str | None = None,
         *,
-        filter_name: str | Callable[[str], bool] | None = None,
+        filter_name: Filter = None,
+        filter_typename: Filter = None,
         entry_start: int | None = None,
         entry_stop: int | None = None,
         step: int | None = None,
@@ -41,9 +43,15 @@ class EventTable:
 
         Args:
             columns: names, globs (``"Muon_*"``) or expressions (``"Muon_pt * 2"``); all columns by default.
+                ``MET.fX`` is the column ``MET/fX``, and the result has the name that was asked for.
             cut: an expression with one boolean per event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts
                 joined by ``and`` are tested in order; further columns are read only for the remaining events.
-            filter_name: a glob, a regular expression between slashes (``"/^Jet_/"``) or a function of names.
+                Other names than words with dots are written between backquotes or as ``get("MET/fX")``.
+                The ``max`` of an empty list compares like NaN: only ``!=`` is true.
+            filter_name: a name, a glob, a regular expression between slashes (``"/^Jet_/"``), a function of
+                names, or a list of them. The last part of a column's path, or its whole path, has to match.
+            filter_typename: the same for types, in C++ or NumPy: ``"float[]"``, ``"std::vector<float>"``,
+                ``"float32"``.
             entry_start, entry_stop: the range of entries, as in a slice.
             step, entries: every ``step``-th entry of the range; or entry numbers in any order.
             library: ``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``,
@@ -66,6 +74,7 @@ class EventTable:
             columns,
             cut,
             filter_name=filter_name,
+            filter_typename=filter_typename,
             entry_start=entry_start,
             entry_stop=entry_stop,
             step=step,
@@ -79,7 +88,8 @@ class EventTable:
         cut: str | None = None,
         *,
         step_size: int | str = "100 MB",
-        filter_name: str | Callable[[str], bool] | None = None,
+        filter_name: Filter = None,
+        filter_typename: Filter = None,
         entry_start: int | None = None,
         entry_stop: int | None = None,
         shuffle: int | None = None,
@@ -106,6 +116,7 @@ class EventTable:
             cut,
             step_size=step_size,
             filter_name=filter_name,
+            filter_typename=filter_typename,
             entry_start=entry_start,
             entry_stop=entry_stop,
             shuffle=shuffle,
@@ -115,7 +126,9 @@ class EventTable:
     def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
         """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; return their number.
 
-        ``options`` are those of :meth:`iterate`: the file is written batch by batch.
+        ``options`` are those of :meth:`iterate`: the file is written batch by batch. A ``.root`` file has a
+        tree ``Events``, or an RNTuple if a column can't be a branch: strings, lists of lists or of arrays,
+        records. Slashes in names become dots in a tree; slashes and dots become underscores in an RNTuple.
 
         Example:
             >>> import icecore

@@ -10,13 +10,23 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.tables.query.event_columns import EventColumn, Filter, choose, column_at, find_columns, resolve
+from icecore.tables.query.event_columns import EventColumn, EventColumns
 from icecore.tables.query.event_cut import Column, Expression
+from icecore.tables.query.event_names import (
+    Filter,
+    accept_names,
+    accept_types,
+    choose,
+    find,
+    is_glob,
+    resolve,
+)
 from icecore.tables.query.event_output import LIBRARIES, event_array, output
-from icecore.tables.query.event_prune import Range, load, pruned
+from icecore.tables.query.event_prune import CutPruner
 from icecore.tables.query.event_read import Log, Rows, read_events
 
 if TYPE_CHECKING:
+    from icecore.repository.array import Array
     from icecore.repository.group import Group
 
 _UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -30,28 +40,22 @@ class Events:
     def __init__(self, group: Group) -> None:
         self._group = group
         self._log: Log = []
-        self._ranges: dict[str, Range | None] = {}
+        self._pruner = CutPruner(self._array_of)
 
     @cached_property
-    def columns(self) -> dict[str, EventColumn]:
+    def columns(self) -> EventColumns:
         """Columns by name."""
-        return find_columns(self._group)
+        return EventColumns(self._group)
 
     def __len__(self) -> int:
-        nodes = self._group.repo._nodes
-        for column in self.columns.values():
-            if column.kind == "array":
-                return nodes[column.path].shape[0]
-            if column.lengths_path in nodes:
-                return nodes[column.lengths_path].shape[0] - (column.lengths == "offsets")
-        return 0
+        return self.columns.rows
 
     @property
     def is_one_table(self) -> bool:
         """Whether the columns, including those of subgroups, share rows: they have lists or equal lengths."""
-        found, nodes = self.columns.values(), self._group.repo._nodes
-        lengths = {nodes[each.path].shape[0] for each in found if each.kind == "array"}
-        return any(each.kind != "array" for each in found) or len(lengths) == 1
+        nodes = self._group.repo._nodes
+        lengths = {nodes[self.columns[name].path].shape[:1] for name in self.columns.arrays}
+        return len(self.columns.arrays) < len(self.columns) or len(lengths) == 1
 
     @property
     def bytes_read(self) -> int:
@@ -62,7 +66,7 @@ class Events:
     @property
     def lists(self) -> list[str]:
         """Names of the list columns."""
-        return [name for name, column in self.columns.items() if column.kind == "list"]
+        return self.columns.lists
 
     def read(self, names: Sequence[str], rows: Rows) -> dict[str, Any]:
         """Read columns at ``rows``: a range, or increasing entry numbers."""
@@ -77,6 +81,7 @@ class Events:
         cut: str | None = None,
         *,
         filter_name: Filter = None,
+        filter_typename: Filter = None,
         entry_start: int | None = None,
         entry_stop: int | None = None,
         step: int | None = None,
@@ -88,7 +93,7 @@ class Events:
             raise errors.make("invalid", f"library is {library!r}", f"one of {', '.join(LIBRARIES)}")
         self._log.clear()
         rows, order = self._rows(entry_start, entry_stop, step, entries)
-        wanted = self._wanted(columns, filter_name)
+        wanted = self._wanted(columns, filter_name, filter_typename)
         found, count = self._selected(wanted, cut, rows)
         if order is not None:
             if cut is not None:
@@ -104,6 +109,7 @@ class Events:
         *,
         step_size: int | str = "100 MB",
         filter_name: Filter = None,
+        filter_typename: Filter = None,
         entry_start: int | None = None,
         entry_stop: int | None = None,
         shuffle: int | None = None,
@@ -113,7 +119,7 @@ class Events:
         self._log.clear()
         rows, _ = self._rows(entry_start, entry_stop, None, None)
         assert isinstance(rows, slice)
-        wanted = self._wanted(columns, filter_name)
+        wanted = self._wanted(columns, filter_name, filter_typename)
         names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
         count = self._per_step(step_size, names)
         if shuffle is not None:
@@ -140,24 +146,36 @@ class Events:
             if number:
                 yield output({name: value[order] for name, value in found.items()}, library, number)
 
-    def _wanted(self, columns: str | Iterable[str] | None, filter_name: Filter) -> dict[str, Expression]:
-        """Return name of the result → expression over columns."""
+    def _wanted(
+        self, columns: str | Iterable[str] | None, filter_name: Filter, filter_typename: Filter
+    ) -> dict[str, Expression]:
+        """Return name of the result → expression over columns.
+
+        Columns are named as they were asked for, so that ``result["MET.fX"]`` works; those of a glob have
+        their own names.
+        """
+        by_name = accept_names(filter_name)
+        by_type = accept_types(self.columns, filter_typename)
+
+        def accepts(name: str) -> bool:
+            return by_name(name) and by_type(name)
+
         if columns is None:
-            return {name: Column(name) for name in choose(self.columns, None, filter_name)}
+            return {name: Column(name) for name in choose(self.columns, None, accepts)}
         result: dict[str, Expression] = {}
         for item in [columns] if isinstance(columns, str) else columns:
-            if f"{self._group.path.rstrip('/')}/{item}" in self._group.repo._nodes:
+            if item in self.columns or self.columns.is_record(item):
                 result[item] = Column(item)
                 continue
             try:
-                names = choose(self.columns, item, filter_name)
+                names = choose(self.columns, item, accepts)
             except errors.Error:
                 expression = self._expression(item)
                 if expression is None:
                     raise
                 result[item] = expression
             else:
-                result |= {name: Column(name) for name in names}
+                result |= {name if is_glob(item) else item: Column(name) for name in names}
         return result
 
     def _expression(self, text: str) -> Expression | None:
@@ -204,7 +222,7 @@ class Events:
         """
         loaded: dict[str, Any] = {}
         if cut is not None:
-            rows = pruned(Expression(cut).tree, rows, self._range_of)
+            rows = self._pruner.pruned(Expression(cut).tree, rows, self._log)
         count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         for part in Expression(cut).conjuncts() if cut is not None and count else ():
             self._load(part.names, rows, loaded)
@@ -221,13 +239,10 @@ class Events:
         self._load(names, rows, loaded)
         return {name: each.evaluate(loaded) for name, each in wanted.items()}, count
 
-    def _range_of(self, name: str) -> Range | None:
-        """Return the smallest and largest value of a flat column per zone; None without a summary."""
-        if name not in self._ranges:
-            column = self._column(name)
-            array = self._group.repo._array(column.path) if column.kind == "array" else None
-            self._ranges[name] = load(array, self._log) if array is not None else None
-        return self._ranges[name]
+    def _array_of(self, name: str) -> Array | None:
+        """Return the array of a plain column; None for another column."""
+        column = self._column(name)
+        return self._group.repo._array(column.path) if column.kind == "array" else None
 
     def _load(self, names: list[str], rows: Rows, loaded: dict[str, Any]) -> None:
         missing = {}
@@ -239,12 +254,8 @@ class Events:
             loaded |= {name: event_array(values) for name, values in read.items()}
 
     def _column(self, name: str) -> EventColumn:
-        """Return a column, or a group of columns as records."""
-        path = f"{self._group.path.rstrip('/')}/{name}"
-        if name not in self.columns and path in self._group.repo._nodes:
-            return column_at(self._group.repo, path)
-        (found,) = resolve(self.columns, name)
-        return self.columns[found]
+        """Return a column, a group of columns as records, or a field of records."""
+        return find(self.columns, name)
 
     def _per_step(self, step_size: int | str, names: list[str]) -> int:
         """Return the entries per batch for ``step_size``: a number, or bytes such as ``"100 MB"``."""
@@ -255,10 +266,13 @@ class Events:
         found = re.fullmatch(r"\s*([\d.]+)\s*([kmg]?i?b)\s*", step_size, re.IGNORECASE)
         if found is None:
             raise errors.make("invalid", f"step_size is {step_size!r}", "a number of entries, or '100 MB'")
-        columns = [self.columns[each] for name in names for each in resolve(self.columns, name)]
-        total = sum(self._nbytes(column) for column in columns)
+        total = sum(self.nbytes(name) for name in names)
         wanted = float(found[1]) * _UNITS[found[2].lower()]
         return max(int(wanted / max(total / max(len(self), 1), 1)), 1)
+
+    def nbytes(self, name: str) -> int:
+        """Return the number of decoded bytes of a column, with its lengths."""
+        return self._nbytes(self._column(name))
 
     def _nbytes(self, column: EventColumn) -> int:
         if column.kind == "array":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import sys
@@ -16,7 +17,7 @@ from icecore import errors
 from icecore.display import text
 from icecore.filesystem.atomic_output import landing, printing
 from icecore.tables.query.row_text import cells, clocks, near, times
-from icecore.tables.query.scan import arrow, flat
+from icecore.tables.query.scan import arrow, flat, null_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,8 +172,10 @@ def _streamed(steps: Callable[[Rows, Any], Iterator[int]]) -> Callable[[Rows, st
 
 
 def _npy(scan: Rows, path: str) -> int:
-    """Write a structured array; variable-length strings become fixed-size strings."""
+    """Write a structured array; variable-length strings become fixed-size strings, null floats NaN."""
     columns = scan.to_numpy()
+    for name, marks in null_numbers(scan).items():
+        columns[name] = _marked(name, columns[name], marks)
     columns = {name: data.astype("U") if data.dtype.kind == "O" else data for name, data in columns.items()}
     rows = len(next(iter(columns.values())))
     table = np.empty(rows, [(name, data.dtype, data.shape[1:]) for name, data in columns.items()])
@@ -182,17 +185,31 @@ def _npy(scan: Rows, path: str) -> int:
     return rows
 
 
+def _marked(name: str, data: np.ndarray, marks: np.ndarray) -> np.ndarray:
+    """Return a column with NaN for null floats; integers keep their stored value, with a warning."""
+    missing = np.isin(data, marks)
+    if data.dtype.kind == "f":
+        return np.where(missing, data.dtype.type(np.nan), data)
+    if missing.any():
+        values = ", ".join(map(str, np.unique(data[missing]).tolist()))
+        note(f"{name}: {np.count_nonzero(missing):,} missing values are {values} in .npy, which has no null")
+    return data
+
+
 def _json(scan: Rows, sink: TextIO) -> int:
-    """Write one array of objects, row by row; NaN and infinities become null."""
+    """Write one array of objects, row by row; NaN and infinities become null, infinities with a warning."""
     import json
 
-    rows = 0
+    rows, plain = 0, _Plain()
     for batch in times(scan.reader()):
         for row in batch.to_pylist():
             # The opening bracket comes with the first row, so that a failing read leaves no partial document.
-            sink.write(("," if rows else "[") + "\n " + json.dumps(_plain(row), default=str))
+            sink.write(("," if rows else "[") + "\n " + json.dumps(plain(row), default=str))
             rows += 1
     sink.write("\n]\n" if rows else "[\n]\n")
+    if plain.infinite:
+        numbers = text.plural(plain.infinite, "infinite number")
+        note(f"JSON has no infinity: {numbers} written as null; .csv, .parquet and .npy have it")
     return rows
 
 
@@ -201,14 +218,28 @@ def _json_file(scan: Rows, path: str) -> int:
         return _json(scan, sink)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Decimal):  # an integer of more than 64 bits
-        return int(value)
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+def note(message: str) -> None:
+    """Print a warning about written values to stderr."""
+    print(f"icecore: {message}", file=sys.stderr)
+
+
+class _Plain:
+    """Converts values for JSON; counts the infinities, which become null."""
+
+    def __init__(self) -> None:
+        self.infinite = 0
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: self(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self(item) for item in value]
+        if isinstance(value, Decimal):  # an integer of more than 64 bits
+            return int(value)
+        if not isinstance(value, float) or math.isfinite(value):
+            return value
+        self.infinite += math.isinf(value)
+        return None
 
 
 #: formats that need no seeking: each writes a batch to a binary sink and yields its number of rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.tables.query.column import fits
+from icecore.tables.query.event_columns import ENTRIES
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
@@ -49,6 +50,12 @@ def group_columns(group: Group, arrays: Mapping[str, Array]) -> tuple[dict[str, 
     lengths = Counter(array.shape[0] for array in found.values() if array.ndim == 1)
     if not lengths:  # columns of lists alone are rows where the group says so
         lengths = Counter(array.shape[0] for name, array in found.items() if name in place)
+    entries = group._node.attrs.get(ENTRIES)
+    # The arrays of a tree that are shorter leave the others alone.
+    if len(lengths) > 1 and isinstance(entries, int) and entries in lengths:
+        for name in [name for name, array in found.items() if array.shape[0] != entries]:
+            left_out[name] = f"it has {found.pop(name).shape[0]:,} entries, the tree has {entries:,}"
+        lengths = Counter({entries: lengths[entries]})
     if len(lengths) > 1:
         sample = {array.shape[0]: name for name, array in found.items() if array.shape[0] in lengths}
         raise errors.make(

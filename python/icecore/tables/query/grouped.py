@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from icecore.tables.query.arrow_numbers import arrow_array
 from icecore.tables.query.keys import Key, is_text, of_texts, order, stored, texts
-from icecore.tables.query.scan import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +64,7 @@ class Grouped:
         place = order(values, numbers)
         columns: dict[str, Any] = {}
         for key, of in zip(self._keys, values, strict=True):
-            columns[key] = of.take(arrow().array(numbers.pop(0)[place]))
+            columns[key] = of.take(arrow_array(numbers.pop(0)[place]))
         for name, column in self._columns.items():
             parts = column.finish(count)
             columns |= {w.label: _value(w, parts, place) for w in self._wishes if w.column == name}
@@ -163,7 +163,7 @@ def _value(wish: Wish, parts: Parts, place: np.ndarray) -> Any:
         counts = parts[wish.label][place]
         return [{"low": low, "high": high, "counts": of.tolist()} for of in counts]
     if wish.function in parts and not isinstance(parts[wish.function], np.ndarray):
-        return parts[wish.function].take(arrow().array(place))  # texts
+        return parts[wish.function].take(arrow_array(place))  # texts
     none = parts["count"] == 0
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         values = _FUNCTIONS[wish.function](parts)

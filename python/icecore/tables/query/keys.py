@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from icecore.tables.query.arrow_numbers import arrow_array, stored_numbers, valid_bytes
 from icecore.tables.query.scan import arrow
 
 if TYPE_CHECKING:
@@ -50,19 +51,24 @@ class Key:
         if len(found) == 2:
             return of_texts(found[0], found[1], None if null is None else there)
         [words] = found
-        mask = None if null is None else ~there
+        missing = None if null is None else ~there
         if self._dtype.kind == "f":
             dtype = np.result_type(self._dtype, "f4")
-            return pa.array(words.view("f8").astype(dtype), mask=mask)
+            return arrow_array(words.view("f8").astype(dtype), missing=missing)
         if pa.types.is_temporal(self._type):
-            return pa.array(words.view("i8"), mask=mask).view(self._type)
-        return pa.array(words.astype(self._dtype), mask=mask)
+            return arrow_array(words.view("i8"), missing=missing).view(self._type)
+        return arrow_array(words.astype(self._dtype), missing=missing)
 
 
 def is_text(column: pa.Array) -> bool:
     """Whether a column holds strings."""
+    return is_text_type(column.type)
+
+
+def is_text_type(kind: pa.DataType) -> bool:
+    """Whether an Arrow type is that of strings."""
     pa = arrow()
-    return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def texts(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -71,7 +77,7 @@ def texts(column: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, "i8", len(column) + 1, column.offset * 8)
     text = np.frombuffer(data, "u1") if data is not None and data.size else np.empty(0, "u1")
-    return ends, text, _valid(column)
+    return ends, text, valid_bytes(column)
 
 
 def of_texts(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray | None) -> pa.Array:
@@ -89,17 +95,12 @@ def stored(column: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
     """
     pa = arrow()
     if is_text(column):
-        return np.zeros(len(column), "u1"), _valid(column)
+        return np.zeros(len(column), "u1"), valid_bytes(column)
     if pa.types.is_boolean(column.type):
-        return column.cast(pa.uint8()).fill_null(0).to_numpy().view("?"), _valid(column)
+        return stored_numbers(column.cast(pa.uint8()).fill_null(0)).view("?"), valid_bytes(column)
     dtype = np.dtype("i8" if pa.types.is_temporal(column.type) else column.type.to_pandas_dtype())
-    return np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize), _valid(
-        column
-    )
-
-
-def _valid(column: pa.Array) -> np.ndarray | None:
-    return column.is_valid().to_numpy(zero_copy_only=False).view("u1") if column.null_count else None
+    numbers = np.frombuffer(column.buffers()[1], dtype, len(column), column.offset * dtype.itemsize)
+    return numbers, valid_bytes(column)
 
 
 def order(columns: list[pa.Array], numbers: list[np.ndarray]) -> np.ndarray:
@@ -143,7 +144,7 @@ def _sorted(values: pa.Array) -> np.ndarray:
     import pyarrow.compute as pc
 
     if pa.types.is_large_string(values.type) or pa.types.is_boolean(values.type):
-        return pc.array_sort_indices(values).to_numpy()
+        return stored_numbers(pc.array_sort_indices(values))
     numbers, valid = stored(values)
     if valid is None:
         return _argsort(numbers)  # several times as fast as Arrow's

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _COMPARE = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=", "Eq": "="}
 _UNITS: dict[str, Any] = {"Nanoseconds": "ns", "Microseconds": "us", "Milliseconds": "ms"}
+#: integers up to here are exact in float64
+_EXACT = 2**53
 _MIRROR = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
@@ -99,6 +101,8 @@ def _compare(op: str, left: Any, right: Any, table: Table) -> str | None:
             # Polars orders NaN above all numbers and compares in the wider of the two dtypes.
             wide = f"({quoted} + 0)" if kind.kind == "f" and kind.itemsize < 8 else quoted
             test = f"{wide} {op} {number!r}"
+            if kind.kind in "iu" and abs(number) >= _EXACT:  # Polars may compare in float64
+                test = f"({test} or ({quoted} + 0) {op} {number!r})"
             return f"{test} or {quoted} is null" if kind.kind == "f" and op in (">", ">=") else test
         case np.datetime64() as time if kind.kind == "M":
             # Polars may compare in the coarser of two units: one second more gives a superset.

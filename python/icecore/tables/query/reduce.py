@@ -10,6 +10,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.cluster.connection import connected
+from icecore.tables.query.arrow_numbers import arrow_list
 from icecore.tables.query.cluster_reduce import reduce_on_workers
 from icecore.tables.query.grouped import Grouped
 from icecore.tables.query.partial_group import row
@@ -45,15 +46,16 @@ def reduced(
     wishes, keys = parse(what, table)
     reports: list[dict[str, Any]] = []
     wishes = [_spanned(table, wish, where, {**options, "client": client}, reports) for wish in wishes]
-    columns = list(dict.fromkeys([*keys, *(wish.column for wish in wishes if wish.column)]))
+    by = list(dict.fromkeys(key.column for key in keys))
+    columns = list(dict.fromkeys([*by, *(wish.column for wish in wishes if wish.column)]))
     summed: list[str] = []
     if client is not None:
         with connected(client) as cluster:
-            made, matched, found = reduce_on_workers(cluster, table, wishes, keys, where, options)
+            made, matched, found = reduce_on_workers(cluster, table, wishes, by, where, options)
         reports += found
     elif keys:
         scan = table._scan(columns, where, **options)
-        made, matched = _keyed(scan, keys, wishes)
+        made, matched = _keyed(scan, by, wishes)
         reports.append(scan.report())
     else:
         group, scan, is_known = reduce_rows(table, wishes, columns, where, options)
@@ -62,6 +64,7 @@ def reduced(
         summed = columns if is_known else []
     made = {name: values[:limit] for name, values in made.items()}
     made |= _as_times(table, wishes, made)
+    made = {key.name: made[key.column] for key in keys} | {wish.label: made[wish.label] for wish in wishes}
     return Reduced(table, keys, wishes, made, matched, summed, reports)
 
 
@@ -78,7 +81,7 @@ def _as_times(table: Table, wishes: Sequence[Wish], made: dict[str, Any]) -> dic
     for wish in wishes:
         kind = table._kind(wish.column)[0] if wish.column is not None else None
         if kind is not None and kind.kind in "mM" and wish.function in ("min", "max"):
-            numbers = pa.array(list(made[wish.label]), pa.int64())
+            numbers = arrow_list(list(made[wish.label]), pa.int64())
             found[wish.label] = numbers.view(arrow_type(pa, kind))
     return found
 

@@ -6,17 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from icecore import errors
 from icecore.repository.cached_property import cached_property
+from icecore.tables.query.arrow_numbers import arrow_array, arrow_list, stored_numbers
 from icecore.tables.query.scan import arrow, arrow_type
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
-    from icecore.tables.query.reduction_spec import Wish
+    from icecore.tables.query.reduction_spec import KeyColumn, Wish
     from icecore.tables.query.table import Table
 
+#: number of strings for which importing pandas is worth its time
+_MANY = 100_000
 _READS = ("summaries", "predicate", "data")
 
 
@@ -26,7 +30,7 @@ class Reduced:
 
     Attributes:
         table: the reduced table.
-        keys: names of the key columns.
+        keys: the key columns.
         wishes: the functions.
         made: name → one value per key, in order: an Arrow array, a NumPy array or a list.
         matched: number of selected rows.
@@ -35,7 +39,7 @@ class Reduced:
     """
 
     table: Table
-    keys: Sequence[str]
+    keys: Sequence[KeyColumn]
     wishes: Sequence[Wish]
     made: Mapping[str, Any]
     matched: int
@@ -79,7 +83,7 @@ class Reduced:
     @property
     def columns(self) -> list[str]:
         """The column names, in order."""
-        return [*self.keys, *(wish.label for wish in self.wishes)]
+        return [*(key.name for key in self.keys), *(wish.label for wish in self.wishes)]
 
     @property
     def schema(self) -> pa.Schema:
@@ -89,7 +93,7 @@ class Reduced:
         sum of integers that exceeds 64 bits is a decimal.
         """
         pa = arrow()
-        fields = [pa.field(key, arrow_type(pa, *self.table._kind(key))) for key in self.keys]
+        fields = [pa.field(key.name, arrow_type(pa, *self.table._kind(key.column))) for key in self.keys]
         return pa.schema([*fields, *(pa.field(wish.label, self._type(pa, wish)) for wish in self.wishes)])
 
     def reader(self) -> pa.RecordBatchReader:
@@ -152,14 +156,16 @@ class Reduced:
 
 def _objects(values: Any) -> list[Any]:
     """Convert to Python objects; times and durations that Python can't represent stay NumPy's."""
-    import numpy as np
-
     if isinstance(values, list):
         return values
     if isinstance(values, np.ndarray):
         return values.tolist()
-    if not values.null_count and not arrow().types.is_temporal(values.type):
-        return values.to_numpy(zero_copy_only=False).tolist()  # many times faster than Arrow's to_pylist
+    pa = arrow()
+    is_number = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if not values.null_count and is_number:
+        return stored_numbers(values).tolist()  # many times faster than Arrow's to_pylist
+    if not values.null_count and len(values) > _MANY and not pa.types.is_temporal(values.type):
+        return values.to_numpy(zero_copy_only=False).tolist()  # imports pandas
     try:
         return values.to_pylist()
     except (OverflowError, ValueError):
@@ -171,4 +177,6 @@ def _arrow(values: Any, kind: Any) -> Any:
     pa = arrow()
     if isinstance(values, pa.Array):
         return values.cast(kind)
-    return pa.array(values, kind)
+    if getattr(values, "dtype", np.dtype("O")).kind != "O":
+        return arrow_array(values, kind)
+    return arrow_list(values, kind)

@@ -17,10 +17,12 @@ def row_ranges(table: Table, columns: list[str]) -> list[tuple[int, int]]:
     They depend on the table alone, so that results are the same on any number of workers.
     """
     rows, width, unit = len(table), 0, 1
-    for array in [table._array_of(name) for name in columns] or list(table.columns.values()):
+    flat = [name for name in columns if name not in table._lists]
+    for array in [table._array_of(name) for name in flat] or list(table.columns.values()):
         stored = array.shards or array.chunks or array.shape
         unit = max(unit, stored[0])
         width += max(array.dtype.itemsize, 1) * max(array.size // max(rows, 1), 1)
+    width += sum(table._events.nbytes(name) // max(rows, 1) for name in columns if name not in flat)
     step = max(RANGE // max(width, 1) // unit, 1) * unit
     return [(start, min(start + step, rows)) for start in range(0, rows, step)] or [(0, 0)]
 

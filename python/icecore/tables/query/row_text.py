@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from icecore.tables.query.arrow_numbers import arrow_list
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -46,7 +48,7 @@ def cells(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
         return pa.large_string() if pa.types.is_struct(of) else of
 
     return _changed(
-        batches, kind, lambda column: pa.array(map(json.dumps, column.to_pylist()), pa.large_string())
+        batches, kind, lambda column: arrow_list(list(map(json.dumps, column.to_pylist())), pa.large_string())
     )
 
 
@@ -122,8 +124,8 @@ def _clock(column: Any) -> Any:
     ):  # Arrow's time type prints these
         narrow = pa.time32(unit) if digits < 6 else pa.time64(unit)
         return ticks.cast(pa.int32() if digits < 6 else pa.int64()).cast(narrow).cast(pa.large_string())
-    texts = (None if tick is None else _text(tick, second, digits) for tick in ticks.to_pylist())
-    return pa.array(texts, pa.large_string())
+    texts = [None if tick is None else _text(tick, second, digits) for tick in ticks.to_pylist()]
+    return arrow_list(texts, pa.large_string())
 
 
 def _text(ticks: int, second: int, digits: int) -> str:

@@ -75,8 +75,15 @@ class Scan:
         parts = None if source is None else of_source(table, source)
         if rows is not None:
             parts = overlap(parts or [(0, len(table))], rows)
+        self._computed = [name for name in self._read if name in table._expressions]
+        needed = [column for name in self._computed for column in table._expressions[name]]
+        # The engine returns the columns, then the expressions.
+        self._read = list(dict.fromkeys(name for name in self._read if name not in self._computed))
+        self._read += [name for name in dict.fromkeys(needed) if name not in self._read]
         numbers = [table._numbers[name] for name in self._read]
-        self._native = table._native.scan(numbers, where, bool(prune), limit, memory, unsure_only, parts)
+        self._native = table._native.scan(
+            numbers, where, bool(prune), limit, memory, unsure_only, parts, self._computed
+        )
 
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where is not None else ""
@@ -125,7 +132,7 @@ class Scan:
 
     def read_pandas(self) -> Any:
         """Return all rows as a pandas DataFrame; each item of a list becomes a column."""
-        return flat(self._packed()).read_pandas()
+        return to_pandas(flat(self._packed()).read_all())
 
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield the batches; with ``stored`` null values keep their stored value."""
@@ -134,19 +141,32 @@ class Scan:
             batch = self._batch(*found, stored)
             if self._inside is not None:  # the polygon test must see nulls
                 inside = self._inside.mask(self._batch(*found) if stored else batch)
-                batch = batch.filter(inside).slice(0, left).select(self.columns)
+                batch = batch.filter(inside).slice(0, left)
                 if batch.num_rows == 0:
                     continue
+            if batch.schema.names != self.columns:
+                batch = batch.select(self.columns)
             if left is not None:
                 left -= batch.num_rows
             yield batch
 
     def _batch(self, rows: int, columns: Sequence[Any], stored: bool = False) -> pa.RecordBatch:
-        pa, schema, arrays = arrow(), self._schema(self._read), []
+        pa, schema, arrays = arrow(), self._schema([*self._read, *self._computed]), []
         for field, buffers in zip(schema, columns, strict=True):
             texts = [] if stored else self._null_texts.get(field.name, [])
-            arrays.append(_array(pa, field.type, rows, buffers, stored, texts))
+            array = _array(pa, field.type, rows, buffers, stored, texts)
+            arrays.append(_without_nan(array) if not stored and field.name in self._nan_nulls else array)
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    @cached_property
+    def _nan_nulls(self) -> set[str]:
+        """Columns of a table packed from memory in which NaN represents null."""
+        if "arrow" not in self._table._group._node.ours.get("table", {}):
+            return set()
+        arrays = {name: self._table._array_of(name) for name in self._read}
+        floats = {name: array for name, array in arrays.items() if array.dtype.kind == "f"}
+        marks = {name: np.frombuffer(b"".join(nulls(array)), array.dtype) for name, array in floats.items()}
+        return {name for name, values in marks.items() if np.isnan(values).any()}
 
     @cached_property
     def _null_texts(self) -> dict[str, list[str]]:
@@ -158,7 +178,7 @@ class Scan:
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Return all rows: name → array of the column's dtype, of shape (rows,) or (rows, items)."""
         kinds = [self._table._kind(name) for name in self.columns]
-        if self._inside is not None or any(dtype.kind == "O" for dtype, _ in kinds):
+        if self._inside is not None or self._computed or any(dtype.kind == "O" for dtype, _ in kinds):
             table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
             return {name: plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
         parts: list[list[np.ndarray]] = [[] for _ in self.columns]
@@ -190,7 +210,19 @@ class Scan:
         for name in self._read:
             attrs = self._table._array_of(name).attrs
             fields[name] = pa.field(name, arrow_type(pa, *self._table._kind(name)), metadata=metadata(attrs))
+        fields |= {name: pa.field(name, pa.float64()) for name in self._computed}
         return fields
+
+
+def null_numbers(rows: Any) -> dict[str, np.ndarray]:
+    """Return column → the numbers that mean null in it, for the rows of a scan; NaN is not listed."""
+    table = getattr(rows, "_table", None)
+    found = {}
+    for name in rows.columns if table is not None else ():
+        array = table._array_of(name) if name in table or name in table._items else None
+        if array is not None and array.dtype.kind in "iuf":
+            found[name] = np.frombuffer(b"".join(nulls(array)), array.dtype)
+    return {name: marks for name, marks in found.items() if len(marks) and not np.isnan(marks).all()}
 
 
 def metadata(attrs: Mapping[str, Any]) -> dict[bytes, bytes]:
@@ -296,6 +328,16 @@ def _array(
     return pc.if_else(pc.is_in(array, pa.array(nulls, kind)), pa.scalar(None, kind), array)
 
 
+def _without_nan(array: Any) -> Any:
+    """Return an array of floats, or of lists of them, with null for NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array.type, pa.FixedSizeListType):
+        return pa.FixedSizeListArray.from_arrays(_without_nan(array.flatten()), array.type.list_size)
+    return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+
+
 def _text(null: bytes, dtype: np.dtype[Any]) -> str:
     """Decode a string that means null as the engine does for Arrow."""
     if dtype.kind == "O":
@@ -313,6 +355,22 @@ def plain(column: pa.ChunkedArray, dtype: np.dtype[Any], width: int | None) -> n
     if dtype.kind == "S" and values.dtype.kind == "O":
         values = np.char.encode(values.astype("U"), "utf-8")
     return values.astype(dtype, copy=False).reshape(-1, *(() if width is None else (width,)))
+
+
+def to_pandas(table: pa.Table) -> Any:
+    """Return a pandas DataFrame; integers and booleans with nulls get pandas' nullable dtypes, not floats."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = table.to_pandas()
+    exact = {pa.bool_(): pd.BooleanDtype()}
+    for bits in (8, 16, 32, 64):
+        exact[getattr(pa, f"int{bits}")()] = getattr(pd, f"Int{bits}Dtype")()
+        exact[getattr(pa, f"uint{bits}")()] = getattr(pd, f"UInt{bits}Dtype")()
+    for number, column in enumerate(table.columns):
+        if column.null_count and column.type in exact:
+            frame.isetitem(number, column.to_pandas(types_mapper=exact.get))
+    return frame
 
 
 def flat(batches: pa.RecordBatchReader) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from icecore.repository.group import Group
     from icecore.tables.query.reduction_result import Reduced
     from icecore.tables.query.scan import Scan
 
@@ -124,7 +125,9 @@ class Table(TableColumns):
         """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
-        names = [*self._columns, *self._lists] if columns is None else self._names(columns)
+        given = None if columns is None else [name for name in columns if name not in self._expressions]
+        names = [*self._columns, *self._lists] if given is None else self._names(given)
+        names += [name for name in columns or () if name in self._expressions]
         if client is not None:
             if any(name in self._lists for name in names):
                 message = f"{self.path}: columns of lists of any length can't be scanned on a cluster"
@@ -210,7 +213,12 @@ class Table(TableColumns):
         in which all rows match are computed from the summaries without reading the data.
 
         Args:
-            what: functions of columns, then key columns: ``"count, mean:tb, max:tb by c"``.
+            what: functions of columns, then key columns: ``"count, mean:tb, max:tb by c"``. A column may
+                also be an expression, which is computed in float64, and ``as NAME`` names a result:
+                ``"mean:tb - 273.15 as celsius by floor(lat * 2) / 2 as y, hour(time) as h"``. Expressions
+                have ``+ - * / %``, ``abs ceil cos exp floor log log10 radians round sin sqrt``, ``min`` and
+                ``max`` of several numbers, and ``year month day hour minute second`` of times. ``log`` is
+                the natural logarithm, and ``round`` rounds half to even, as in NumPy. Null and NaN give null.
                 ``count`` counts rows, ``count:tb`` values. ``sum``, ``mean``, ``std`` (of the population) and
                 ``rms`` need numbers. ``min`` and ``max`` also take times and strings (in the order of code
                 points). ``histogram:tb:40:0:400`` counts values in 40 bins of equal width from 0 to 400, both
@@ -247,6 +255,8 @@ class Table(TableColumns):
 
     def to_dask(self, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
         """Return a dask DataFrame with a partition for each range of whole shards.
+
+        Lists of any length have pandas' Arrow type.
 
         Args:
             columns: names, in the order of the result; all by default.
@@ -293,4 +303,12 @@ class Table(TableColumns):
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Table, (self._group, None if self._is_all else list(self._columns)))
+        columns = None if self._is_all else list(self._columns)
+        return (_with_expressions, (self._group, columns, list(self._expressions)))
+
+
+def _with_expressions(group: Group, columns: Sequence[str] | None, expressions: Sequence[str]) -> Table:
+    table = Table(group, columns)
+    for text in expressions:
+        table._computed(text)
+    return table

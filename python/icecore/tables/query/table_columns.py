@@ -12,7 +12,6 @@ from icecore.display import text
 from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
-from icecore.tables.query.event_columns import JAGGED
 from icecore.tables.query.event_table import EventTable
 from icecore.tables.query.group_columns import group_columns, listed, tables_below
 
@@ -92,8 +91,23 @@ class TableColumns(EventTable):
     @cached_property
     def _lists(self) -> list[str]:
         """Names of the columns with lists of any length; none of a table of chosen columns."""
-        has_any = self._is_all and any(JAGGED in node.attrs for node in self._group.repo._visible())
-        return self._events.lists if has_any else []
+        return self._events.lists if self._is_all else []
+
+    @cached_property
+    def _expressions(self) -> dict[str, list[str]]:
+        """Expression → the columns that it is computed from; reductions use expressions as columns."""
+        return {}
+
+    def _computed(self, text: str) -> str:
+        """Make an expression a column of float64, whose name is its text.
+
+        Raises:
+            Error: as a mistake in a where-clause.
+        """
+        if text not in self._expressions:
+            names = list(self._numbers)
+            self._expressions[text] = [names[i] for i in self._native.columns_of_expression(text)]
+        return text
 
     def _array_of(self, name: str) -> Array:
         """Return the array of a column or item."""
@@ -101,6 +115,8 @@ class TableColumns(EventTable):
 
     def _kind(self, name: str) -> tuple[np.dtype[Any], int | None]:
         """Return the dtype of a column or item and its items per row (None if it is not a list)."""
+        if name in self._expressions:
+            return np.dtype("f8"), None
         if name in self._columns:
             return self._columns[name].dtype, width(self._columns[name])
         return self._items[name].dtype, None

@@ -10,9 +10,11 @@ from icecore import errors
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import array_kinds, file_notes, label_check, print_format
 from icecore.tables.text.file_state import FileState
-from icecore.tables.text.format_reuse import alike, prints
 from icecore.tables.text.table_attempt import Again, Attempt
 from icecore.tables.text.text_stream import BLOCK, beginning
+
+#: fraction of escaped cells above which a file gets its own print format
+_MANY = 0.02
 
 
 def begin_format(
@@ -25,10 +27,11 @@ def begin_format(
     fmt, spec = _infer(attempt, file, text)
     if attempt.described is None:
         attempt.described = {field.name: field.attrs for field in spec.fields}
-    stated_here = spec.fields if spec.label else ()
-    differing = label_check.differing(attempt.job.path, attempt.described, file, stated_here)
+    path, held = attempt.job.path, attempt.columns.held
+    differing = label_check.differing(path, attempt.described, file, spec.fields)
+    differing += label_check.zones(path, held, fmt["columns"], file)
     attempt.done.notes += [(file.name, what) for what in differing]
-    attempt.described = label_check.joined(attempt.described, stated_here)
+    attempt.described = label_check.joined(attempt.described, spec.fields)
     attempt.columns.unproven = False
     if not attempt.columns.agree(fmt["columns"], file, bool(attempt.arrays)):
         # A restart is expensive: check the other files first, so that one restart covers all of them.
@@ -42,7 +45,7 @@ def begin_format(
         raise Again
     both = zip(attempt.columns.held, fmt["columns"], strict=True)
     fmt["columns"] = [array_kinds.fitted(old, new) for old, new in both]
-    if known is not None and alike(known, fmt) and prints(known, text):
+    if known is not None and _alike(known, fmt) and _prints(known, text):
         fmt = known
     if fmt not in attempt.formats:
         attempt.formats.append(fmt)
@@ -74,3 +77,16 @@ def _infer(attempt: Attempt, file: TableFile, text: np.ndarray) -> tuple[dict[st
             "pack it into a group of its own",
         )
     return fmt, spec
+
+
+def _alike(known: dict[str, Any], fmt: dict[str, Any]) -> bool:
+    """Return whether one of two formats may serve both. Binary formats can't: they print any records."""
+    return "binary" not in fmt["layout"] and {**known, "columns": None} == {**fmt, "columns": None}
+
+
+def _prints(fmt: dict[str, Any], text: np.ndarray) -> bool:
+    """Return whether an existing print format fits the first rows of another file."""
+    part = text[: min(len(text), BLOCK >> 4)]
+    parsed = print_format.native(fmt).parse(part, False)
+    cells = max(parsed["rows"], 1) * len(fmt["columns"])
+    return not parsed["lost"] and parsed["escaped"] <= cells * _MANY and parsed["rows"] > parsed["lines"]

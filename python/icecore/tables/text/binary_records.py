@@ -45,7 +45,13 @@ def check_length(spec: TableSpec, place: str, size: int) -> None:
         Error: ``mismatch`` if the label's record length is wrong.
     """
     own = size - spec.offset
-    if spec.layout != "binary" or spec.followed or not spec.rows or not spec.row_bytes or own < spec.rows:
+    if (
+        spec.layout != "binary"
+        or spec.until is not None
+        or not spec.rows
+        or not spec.row_bytes
+        or own < spec.rows
+    ):
         return
     length, over = divmod(own, spec.rows)
     fits = max(field.start + field.length for field in spec.fields) <= length < spec.row_bytes

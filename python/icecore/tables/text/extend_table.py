@@ -130,7 +130,7 @@ class Extending:
         """Undo what was written; the columns have ``rows`` rows."""
         native, fresh = self._writer._native, set(self._fresh)
         for array in self._arrays:
-            array.reach((rows,))
+            array.reach((rows,), is_prepared=True)
         if self._escapes is not None:
             self._escapes.finish()
         native.flush()  # data in flight must land while its arrays still exist

@@ -14,10 +14,16 @@ _SHOWN = 40
 _INK = re.compile(r"[^\s,;|\"'\0]+")
 
 
-def kept(state: FileState) -> Iterator[str]:
-    """Yield notes about text between the first and the last row that is in no value: amount and place."""
+def kept(state: FileState, stored: bool = True) -> Iterator[str]:
+    """Yield notes about text that is in no value: amount and place.
+
+    Text behind the last row counts only if it is not ``stored`` for the file to be restored.
+    """
     if state.odd:
         yield f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
+    lines, first = state.trailer
+    if lines and not stored and not state.beyond:
+        yield f"{plural(lines, 'line')} behind the last row left out: {first[:60]!r}"
     if state.outside is not None:
         count, row, cell = state.outside
         shown = decoded(cell).strip()[:_SHOWN]
@@ -40,7 +46,8 @@ def _constant(state: FileState) -> list[str]:
     for start, length in layout["cells"]:
         between[start : start + length] = " " * length
     found = _INK.finditer("".join(between))
-    return [f"{match[0][:_SHOWN]!r} at byte {match.start() + 1}" for match in found]
+    texts = ((decoded(match[0].encode("latin-1")), match.start() + 1) for match in found)
+    return [f"{text[:_SHOWN]!r} at byte {at}" for text, at in texts]
 
 
 def doubtful(state: FileState) -> Iterator[str]:

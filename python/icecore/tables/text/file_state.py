@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
 import numpy as np
 
+from icecore import errors
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import column_types, print_format
-from icecore.tables.text.closing_line import Closed
-from icecore.tables.text.counted_rows import BEHIND, Counted
-from icecore.tables.text.encoding_check import Encoded
 from icecore.tables.text.line_numbers import LineNumbers
-from icecore.tables.text.long_lines import Endless
+from icecore.tables.text.row_parsers import BEHIND, Closed, Counted, Encoded, Endless, inked
 from icecore.tables.text.text_stream import BLOCK
 
 #: largest size in bytes of the columns that are parsed from one block of text
@@ -34,7 +33,7 @@ class FileState:
         self.rows: int | None = None
         self.limit: int | None = None
         self.most = BLOCK
-        self.escaped = self.lines = self.odd = 0
+        self.escaped = self.lines = self.odd = self.parsed = 0
         self.shown = ""
         #: column of numbers or times → number of its cells that are words
         self.words: Counter[int] = Counter()
@@ -45,7 +44,7 @@ class FileState:
         self.outside_at = ""
         self.cells_at: dict[int, str] = {}
         self._counted: Counted | None = None
-        self._behind = b""
+        self._behind, self._following = b"", 0
         #: column → number of cells, and the first of them
         self.junk: dict[int, tuple[int, bytes]] = {}
         self.lost: dict[int, tuple[int, bytes]] = {}
@@ -67,10 +66,12 @@ class FileState:
         row = 0.0 if spec.trimmed else float(spec.row_bytes)
         row = row or (float(np.median(np.diff(ends, prepend=-1))) if len(ends) else len(start))
         self.most = max(int(_MOST / sum(column_types.dtype(c).itemsize for c in self.columns) * row), 1 << 9)
-        if spec.row_bytes and spec.rows is not None and not spec.trimmed:
-            self.limit = spec.row_bytes * spec.rows
-        elif spec.layout == "delimited" and spec.rows:
-            self.native = self._counted = Counted(self.native, spec.rows)
+        if spec.until is not None:
+            self.limit = spec.until - spec.offset
+        if spec.rows is not None and spec.row_bytes and not spec.trimmed and not print_format.has_lines(fmt):
+            self.limit = min(spec.row_bytes * spec.rows, self.limit or sys.maxsize)
+        elif spec.rows is not None and not spec.trimmed:
+            self.native = self._counted = Counted(self.native, spec.rows, spec.row_bytes)
         if spec.closing:
             self.native = Closed(self.native, spec.closing)
         if spec.layout != "binary":
@@ -84,13 +85,28 @@ class FileState:
     def follows(self, text: np.ndarray) -> None:
         """Record the text after the table's last row."""
         self._behind = self._behind or text[:BEHIND].tobytes()
+        if self.spec is not None and self.spec.until is None and self.spec.layout != "binary":
+            self._following += inked(text)
+
+    @property
+    def trailer(self) -> tuple[int, bytes]:
+        """Number of lines after the table's last row that are kept as text, and the first of them."""
+        counted = self._counted if self.spec is not None and self.spec.until is None else None
+        lines = self._following + (counted.lines if counted is not None else 0)
+        texts = (line for line in (self._behind or (counted.behind if counted else b"")).split(b"\n"))
+        return lines, next((line for line in texts if line.strip()), b"")
 
     @property
     def beyond(self) -> bytes:
         """The line after the label's last row if it looks like another row; otherwise empty."""
         behind = self._counted.behind if self._counted is not None else self._behind
         line = behind[: behind.find(b"\n") + 1]
-        if not line.strip() or self.spec is None or self.spec.followed or self.spec.layout == "binary":
+        if (
+            not line.strip()
+            or self.spec is None
+            or self.spec.until is not None
+            or self.spec.layout == "binary"
+        ):
             return b""
         assert self.format is not None
         parsed = print_format.native(self.format).parse(np.frombuffer(line, "u1"), True)
@@ -100,6 +116,7 @@ class FileState:
     def count(self, parsed: dict[str, Any], start: int, text: np.ndarray) -> None:
         """Count the parts of ``text`` that are kept as text; its first row is row ``start``."""
         self.numbers.take(text)
+        self.parsed += len(text)
         self.escaped += parsed["escaped"]
         self.lines += parsed["lines"]
         if parsed["line"] is not None:
@@ -118,6 +135,18 @@ class FileState:
                 self.outside_at = self.numbers.of_row(parsed, row)
             before, first, shown = self.outside or (0, start + row, cell)
             self.outside = before + count, first, shown
+
+    def check(self, outside: int, size: int) -> None:
+        """Check that each byte of the file is in a row, in a line that is kept, or ``outside`` the rows.
+
+        Raises:
+            Error: ``internal``.
+        """
+        if outside + self.parsed != size:
+            message = (
+                f"{self.file.place} has {size:,} bytes (got {outside + self.parsed:,} in rows and lines)"
+            )
+            raise errors.make("internal", message, "please report it")
 
     def of_words(self) -> list[int]:
         """Return the columns of numbers and times that contain too many words and therefore become text.

@@ -9,12 +9,13 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
-from icecore.tables.text.sample_rows import spread
 
 #: share of rows (one in so many) that may have other bytes between their cells and are kept as lines
 _FEW = 50
 #: number of bytes of padded rows to inspect
 _PADDED = 1 << 24
+#: number of runs of neighbouring sample rows, and rows per run
+RUNS, ROWS = 8, 250
 
 
 def fitted(table: TableFile, text: bytes, trust: str | None) -> TableSpec:
@@ -63,7 +64,7 @@ def padded(spec: TableSpec, text: bytes) -> bytes:
     lines = text.split(b"\n", max(_PADDED // spec.row_bytes, 100))
     if len(lines) > 1:
         lines[-1] = b""
-    return _icecore.pad_rows(spec.blank_row, b"\n".join(lines))
+    return _icecore.pad_rows(spec.blank_row, b"\n".join(lines), spec.characters)
 
 
 def _own(spec: TableSpec, text: bytes) -> bytes:
@@ -144,3 +145,11 @@ def _stretches(taken: np.ndarray, varied: np.ndarray) -> list[list[int]]:
     edges = np.flatnonzero(np.diff(np.concatenate(([True], taken, [True]))))
     both = edges.reshape(-1, 2).tolist()
     return [[start, stop - start] for start, stop in both if varied[start:stop].any()]
+
+
+def spread(count: int, step: int) -> list[int]:
+    """Return the offsets of sample rows: runs of neighbouring rows, spread over the block."""
+    if count <= RUNS * ROWS:
+        return [i * step for i in range(count)]
+    starts = [(count - ROWS) * run // (RUNS - 1) for run in range(RUNS)]
+    return [(start + i) * step for start in starts for i in range(ROWS)]

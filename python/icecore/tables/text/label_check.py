@@ -1,8 +1,9 @@
-"""Check of a file's label against the attributes of the table's columns."""
+"""Check of what a file states of its columns (label, header, zones) against those of the table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icecore import errors
@@ -11,6 +12,8 @@ from icecore.sources.mapping.table_file import Field, TableFile
 #: attributes that change values, and attributes that describe them
 _SCALES, _MISSING = ("scale_factor", "add_offset"), "missing_value"
 _TOLD = ("units", _MISSING)
+#: UTC offset at the end of a time pattern
+_ZONE = re.compile(r"(?: ?(?:Z|UTC|GMT)|[-+]\d\d:?(?:\d\d)?)$")
 
 
 def differing(
@@ -38,10 +41,34 @@ def differing(
                 continue
             here = f"column {field.name} of {file.place} has {_shown(key, theirs)}"
             about = f"{here}, in {path} it has {_shown(key, ours)}"
-            if key in _SCALES:
+            if key in _SCALES and (theirs is not None or (file.spec is not None and file.spec.label)):
                 raise errors.make("mismatch", about, "pack it into a group of its own")
             found.append(f"{about}, {'to which that is added' if key == _MISSING else 'which stays'}")
     return found
+
+
+def zones(
+    path: str, held: Sequence[Mapping[str, Any]], columns: Sequence[Mapping[str, Any]], file: TableFile
+) -> list[str]:
+    """Return messages about columns of times with a UTC offset in the table or in a file, but not in both."""
+    found = []
+    for old, new in zip(held, columns, strict=False):
+        if "time" not in old["style"] or "time" not in new["style"] or "blank" in old or "blank" in new:
+            continue
+        ours, theirs = _zone(old), _zone(new)
+        if bool(ours) != bool(theirs):
+            here = f"column {new['name']} of {file.place} has times {_offset(theirs)}"
+            found.append(f"{here}, in {path} they are {_offset(ours)}; those without are read as UTC")
+    return found
+
+
+def _zone(column: Mapping[str, Any]) -> str:
+    match = _ZONE.search(column["style"]["time"]["pattern"])
+    return match[0] if match is not None else ""
+
+
+def _offset(zone: str) -> str:
+    return f"with an offset ({zone.strip()})" if zone else "without an offset"
 
 
 def joined(known: Mapping[str, Mapping[str, Any]], fields: Iterable[Field]) -> dict[str, dict[str, Any]]:

@@ -16,11 +16,12 @@ from itertools import pairwise
 import numpy as np
 
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
-from icecore.sources.tables.delimited import with_blank_cells
+from icecore.sources.tables.delimited import by_runs, counts_characters, with_blank_cells
 from icecore.sources.tables.header import is_measured
+from icecore.sources.tables.letters import flat
 from icecore.sources.tables.preamble import COMMENTS
 from icecore.sources.tables.unlabelled_fixed import numbered, runs
-from icecore.tables.text.closing_line import ending
+from icecore.tables.text.row_parsers import ending
 from icecore.tables.text.text_stream import TextStream
 
 #: share of lines (one in so many) that may have bytes between two columns and are then not rows
@@ -29,30 +30,40 @@ _FEW = 5
 _LONGEST = 1 << 16
 #: share of rows (one in so many) with another length that shows that trailing spaces are missing
 _SHORT = 100
+#: share of lines (one in so many) that may have another number of words if columns would merge otherwise
+_MERGED = 20
 #: number of bytes at the beginning of a file from which the columns are inferred
 _START = 1 << 18
 
 
 class Shape:
-    """Lengths and occupied columns of lines that are neither blank nor comments."""
+    """Lengths, words and occupied columns of lines that are neither blank nor comments.
 
-    def __init__(self) -> None:
+    Columns are bytes, or characters, which take up to ``wide`` bytes more.
+    """
+
+    def __init__(self, characters: bool) -> None:
+        self._characters = characters
         self.lengths: Counter[int] = Counter()
-        self.occupied = np.zeros(0, "i8")
+        self.words: Counter[int] = Counter()
+        self.occupied, self.wide = np.zeros(0, "i8"), np.zeros(0, "i8")
 
     def add(self, text: np.ndarray, like: list[int]) -> None:
-        """Add the lines of a block; with ``like``, only lines that have spaces in these byte columns."""
+        """Add the lines of a block; with ``like``, only lines that have spaces in these columns."""
         from icecore import _icecore
 
-        lengths, occupied = _icecore.line_shape(text, like)
+        lengths, occupied, words, wide = _icecore.line_shape(text, like, self._characters)
         self.lengths.update(lengths)
+        self.words.update(words)
         self.reach(len(occupied))
         self.occupied[: len(occupied)] += np.array(occupied, "i8")
+        self.wide[: len(wide)] = np.maximum(self.wide[: len(wide)], np.frombuffer(bytes(wide), "u1"))
 
     def reach(self, columns: int) -> None:
-        """Extend the counts to at least ``columns`` byte columns."""
+        """Extend the counts to at least ``columns`` columns."""
         if columns > len(self.occupied):
-            self.occupied = np.pad(self.occupied, (0, columns - len(self.occupied)))
+            more = (0, columns - len(self.occupied))
+            self.occupied, self.wide = np.pad(self.occupied, more), np.pad(self.wide, more)
 
 
 def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
@@ -63,10 +74,18 @@ def widened(file: TableFile, text: np.ndarray) -> TableSpec | None:
         return None
     if spec.closing and (found := ending(spec.closing).search(text.tobytes())) is not None:
         text = text[: found.start()]
-    shape = Shape()
+    if spec.label and not spec.in_characters and counts_characters(spec, text[:_START].tobytes()):
+        spec = replace(spec, in_characters=True)
+        file = replace(file, spec=spec)
+    shape = Shape(spec.in_characters)
     shape.add(text, [])
     inside = [at for at in spec.between if at < len(shape.occupied)]
-    if not spec.trimmed and not set(shape.lengths) - {spec.width} and not shape.occupied[inside].any():
+    if (
+        not spec.in_characters
+        and not spec.trimmed
+        and not set(shape.lengths) - {spec.width}
+        and not shape.occupied[inside].any()
+    ):
         return None
     return _spaced(file, spec) if spec.cut == "spaces" else _stated(file, spec)
 
@@ -80,7 +99,7 @@ def respaced(file: TableFile, text: np.ndarray) -> TableSpec | None:
     spec = file.spec
     assert spec is not None
     stated = spec.label or any(field.kind != "any" for field in spec.fields)
-    if stated or spec.layout != "delimited" or spec.separator != " ":
+    if stated or spec.surveyed or spec.layout != "delimited" or spec.separator != " ":
         return None
     count = len(spec.fields)
     lines = (line.rstrip(b"\r") for line in text.tobytes().split(b"\n"))
@@ -97,7 +116,7 @@ def respaced(file: TableFile, text: np.ndarray) -> TableSpec | None:
 def _survey(file: TableFile, like: list[int]) -> tuple[Shape, bool]:
     """Return the shape of all lines, and whether they end in CR LF."""
     assert file.spec is not None
-    shape, head, crlf = Shape(), file.spec.offset, None
+    shape, head, crlf = Shape(file.spec.in_characters), file.spec.offset, None
     with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
         for block in blocks:
             text, head = block[head:], max(head - len(block), 0)
@@ -121,12 +140,18 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
         least = end + int(np.argmin(shape.occupied[end:following]))
         if 0 < shape.occupied[least] <= max(count // _FEW, 1):
             like.append(least)
+    whole = shape
     if like:
         shape, _ = _survey(file, like)
         shape.reach(ends[-1])
     found = runs(shape.occupied > 0)
     named = [field for field in spec.fields if field.name not in numbered(len(spec.fields))]
     fields = _columns(spec.fields, found, bool(named))
+    merged, odd = len(fields) < len(spec.fields), count - sum(shape.lengths.values())
+    if (merged or odd) and (
+        apart := _in_runs(file, spec, whole, bool(named), count // _MERGED if merged else odd)
+    ):
+        return apart
     if len(fields) < len(spec.fields):
         joined = f"no spaces between columns: {len(spec.fields)} of the first lines are {len(fields)} columns"
         spec = replace(spec, notes=(*spec.notes, joined))
@@ -140,6 +165,23 @@ def _spaced(file: TableFile, spec: TableSpec) -> TableSpec:
     return _of_lengths(replace(spec, trimmed=spec.trimmed or _has_short(file, spec, shape)), shape, crlf)
 
 
+def _in_runs(file: TableFile, spec: TableSpec, shape: Shape, named: bool, most: int) -> TableSpec | None:
+    """Return the layout of cells between runs of spaces, if at most so many lines differ in their words.
+
+    Columns that seemed to have fixed positions in the first lines are then wider or shifted further below.
+    """
+    words, count = shape.words.most_common(1)[0] if shape.words else (0, 0)
+    if words < max(len(spec.fields), 2) or shape.words.total() - count > most:
+        return None
+    with file.open() as stream:
+        found = by_runs(stream.read(_START), named)
+    if found is None or len(found.fields) != words:
+        return None
+    if named and [f.name for f in found.fields] != [f.name for f in spec.fields]:
+        return None
+    return found
+
+
 def _has_short(file: TableFile, spec: TableSpec, shape: Shape) -> bool:
     """Return whether some of the shorter lines are rows without trailing spaces."""
     usual = shape.lengths.most_common(1)[0][0] if shape.lengths else 0
@@ -149,8 +191,10 @@ def _has_short(file: TableFile, spec: TableSpec, shape: Shape) -> bool:
     with closing(iter(TextStream(file.place, file.open, hashed=False))) as blocks:
         for block in blocks:
             text, head = block[head:].tobytes(), max(head - len(block), 0)
-            short = [line for line in text.split(b"\n") if 0 < len(line.rstrip(b"\r")) < usual]
-            if any(_is_row(line.rstrip(b"\r"), spec) for line in short[: _SHORT - looked]):
+            lines = (line.rstrip(b"\r") for line in text.split(b"\n"))
+            own = list(map(flat, lines) if spec.in_characters else lines)
+            short = [line for line in own if 0 < len(line) < usual]
+            if any(_is_row(line, spec) for line in short[: _SHORT - looked]):
                 return True
             looked += len(short)
             if looked >= _SHORT:
@@ -226,6 +270,23 @@ def _of_lengths(spec: TableSpec, shape: Shape, crlf: bool) -> TableSpec:
     if spec.cut == "stated" and spec.last_open:
         last = spec.fields[-1]
         spec = replace(spec, fields=(*spec.fields[:-1], replace(last, length=width - last.start)))
-    return replace(
+    spec = replace(
         spec, surveyed=True, trimmed=bool(trimmed), crlf=crlf, row_bytes=width + 1 + crlf, rows=None
+    )
+    return _with_room(spec, shape, max(width, end)) if spec.in_characters else spec
+
+
+def _with_room(spec: TableSpec, shape: Shape, width: int) -> TableSpec:
+    """Return the layout with fields that count bytes, of rows with room for the bytes of all characters."""
+    shape.reach(width)
+    cuts = sorted({0, width, *(at for f in spec.fields for at in (f.start, f.start + f.length))})
+    stretches = [(b - a, b - a + int(shape.wide[a:b].sum())) for a, b in pairwise(cuts)]
+    starts = dict(zip(cuts, np.cumsum([0, *(room for _, room in stretches)]).tolist(), strict=True))
+    fields = tuple(
+        replace(f, start=starts[f.start], length=starts[f.start + f.length] - starts[f.start])
+        for f in spec.fields
+    )
+    row = sum(room for _, room in stretches) + 1 + spec.crlf
+    return replace(
+        spec, fields=fields, row_bytes=row, trimmed=True, in_characters=False, characters=tuple(stretches)
     )

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from icecore import errors
-from icecore.tables.text.continue_table import continue_table
+from icecore.tables.text.extend_table import Extending
 from icecore.tables.text.finish_table import finish_table
 from icecore.tables.text.stream_file import stream_file
 from icecore.tables.text.table_attempt import Again, Attempt
 from icecore.tables.text.table_job import Done, TableJob, TableOptions
+from icecore.tables.text.widening import Beyond, Lost, Stored
 
 if TYPE_CHECKING:
     from icecore.writing.writer import Writer
@@ -50,8 +51,34 @@ def pack_table(
 def _run(attempt: Attempt) -> Done:
     attempt.reset()
     if attempt.stored is not None:
-        continue_table(attempt, attempt.stored)
+        _continue(attempt, attempt.stored)
     for number, file in enumerate(attempt.files):
         stream_file(attempt, number, file)
     finish_table(attempt)
     return attempt.done
+
+
+def _continue(attempt: Attempt, stored: Stored) -> None:
+    """Prepare a stored table for more rows: widen its columns if necessary, and open its arrays for
+    appending.
+    """
+    attempt.rows = stored.rows
+    attempt.extending = going = Extending(
+        attempt.writer, stored, attempt.columns.held, attempt.options, attempt.reparsed
+    )
+    attempt.columns.held, attempt.formats, attempt.sources = going.columns, going.formats, going.sources
+    attempt.reparsed = going.by_text  # also in later attempts
+    try:
+        attempt.arrays, attempt.growing, attempt.escapes = going.run()
+    except Beyond as beyond:
+        if beyond.wider is attempt.columns.held[beyond.column]:
+            attempt.reparsed = True
+        else:
+            attempt.columns.become(beyond.column, beyond.wider, f"what is stored of {attempt.job.path}")
+        raise Again from None
+    except Lost as lost:
+        for column, _, row, cell in lost.cells:
+            attempt.columns.widen(lost.spec, column, cell, f"row {row} of {lost.place}")
+        raise Again from None
+    attempt.blank = going.blank
+    attempt.at = attempt.escapes.shape[0] if attempt.escapes is not None else 0

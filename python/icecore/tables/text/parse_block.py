@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icecore.tables.text import column_codecs, column_types
+from icecore.tables.text import column_codecs, column_types, line_survey
 from icecore.tables.text.file_state import FileState, more
 from icecore.tables.text.new_arrays import column_array
-from icecore.tables.text.relayout import respace
 from icecore.tables.text.row_writer import Growing
 from icecore.tables.text.table_attempt import Again, Attempt
 
@@ -31,7 +30,9 @@ def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool
     if attempt.columns.fill(state.spec, parsed, f"a row from {attempt.rows} on of {state.file.place}"):
         raise Again
     if parsed["lines"]:
-        respace(attempt, state, text[: parsed["used"]])
+        # Runs of spaces can't delimit blank cells.
+        spec = line_survey.respaced(state.file, text[: parsed["used"]])
+        attempt.relayout(attempt.files.index(state.file), spec)
     if parsed["used"]:
         if attempt.growing is None:
             attempt.growing = _create_arrays(attempt, state, parsed["columns"])

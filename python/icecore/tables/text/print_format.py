@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.tables.text import binary_records, cell_styles, fixed_width
-from icecore.tables.text.closing_line import ending
-from icecore.tables.text.counted_rows import reach
-from icecore.tables.text.sample_rows import ROWS, RUNS
+from icecore.tables.text.fixed_width import ROWS, RUNS
+from icecore.tables.text.row_parsers import ending, reach
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -64,6 +63,8 @@ def infer(
         layout: Any = {"fixed": {"template": template.decode("latin-1"), "cells": cells}}
         if spec.trimmed:
             layout["fixed"]["trimmed"] = True
+        if spec.characters:
+            layout["fixed"]["characters"] = [list(stretch) for stretch in spec.characters]
     else:
         spec = table.spec
         text = text[: reach(text, spec.rows)]

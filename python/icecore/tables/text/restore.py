@@ -167,7 +167,7 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     source = table["sources"][i]
     digest, size = _Digest(), 0
     try:
-        for parts in _printed(repo, path, table, source):
+        for parts in _stretches_of(repo, path, table, source):
             for text in parts:
                 digest.update(text)
                 size += len(text)
@@ -183,6 +183,28 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
             f"the original had {source['bytes']} and {source['sha256'][:16]}…",
             "or are damaged, which icecore verify --deep tells",
         )
+
+
+def _stretches_of(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]
+) -> Iterator[Sequence[Buffer]]:
+    """Yield the text of a source, whose stretches are kept with the tables that have its rows.
+
+    Raises:
+        Error: ``mismatch`` if one of those tables is gone, or was packed from another file since.
+    """
+    for name, of in source.get("parts", ()):
+        where = name if name.startswith("/") else f"{path.rpartition('/')[0]}/{name}"
+        kept = table if where == path else packed(repo, where) if where in repo._nodes else {}
+        found = (s for s in kept.get("sources", []) if (s["name"], s.get("sha256")) == (of, source["sha256"]))
+        own = next(found, None)
+        if own is None or own.get("parts") is None:
+            message = f"{source['name']} holds several tables, and a part of its text was kept with {where}"
+            hint = "restore an earlier version, REPO@REF (`icecore log` names them), or pack the file again"
+            raise errors.make("mismatch", f"{message}, which is gone or was replaced", hint)
+        yield from _printed(repo, where, kept, own)
+    if "parts" not in source:
+        yield from _printed(repo, path, table, source)
 
 
 class _Digest:
@@ -212,6 +234,15 @@ class _Digest:
 def escapes(repo: Repo, path: str, source: dict[str, Any]) -> bytes:
     """Return the escapes of all blocks of a source."""
     return repo._array(f"{path}/{HIDDEN[0]}/escapes")[slice(*source["escapes"])].tobytes()
+
+
+def digest(repo: Repo, path: str, table: dict[str, Any], i: int) -> str:
+    """Return the SHA-256 of the text that is kept with a table, of a source with several tables."""
+    found = hashlib.sha256()
+    for parts in _printed(repo, path, table, table["sources"][i]):
+        for part in parts:
+            found.update(part)
+    return found.hexdigest()
 
 
 def stretches(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[tuple[int, bytes, bytes]]:

@@ -28,8 +28,10 @@ class Growing:
         self._arrays = arrays
         for array in arrays:
             array._check()  # may replace its codecs
-        starts = [array.shape[0] // array.unit[0] * array.unit[0] for array in arrays]
-        self._native = _icecore.TableRows(writer._native, [array.path for array in arrays], starts)
+            array.grow_by_chunks()
+        starts = [array.first_again for array in arrays]
+        chunks = [array.unit[0] if array.is_listed else None for array in arrays]
+        self._native = _icecore.TableRows(writer._native, [array.path for array in arrays], starts, chunks)
         for i, (array, start) in enumerate(zip(arrays, starts, strict=True)):
             self._again(writer, i, array, start)
         self._native.sums()
@@ -68,5 +70,5 @@ class Growing:
     def finish(self, rows: int) -> None:
         """Write the remaining rows; the arrays now have ``rows`` rows."""
         for array in self._arrays:
-            array.reach((rows,))
+            array.reach((rows,), is_prepared=True)
         self._native.finish()

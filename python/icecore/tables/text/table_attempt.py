@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.sources.mapping.table_file import TableSpec
 from icecore.tables.text import verify
 from icecore.tables.text.column_state import Held
 from icecore.tables.text.extend_table import Extending
@@ -84,6 +86,19 @@ class Attempt:
             self.extending.take_back(self.rows)
         elif self.writer._native.exists(self.job.path):
             self.writer.delete(self.job.path)
+
+    def relayout(self, number: int, spec: TableSpec | None) -> None:
+        """Restart with another layout of a file, if its lines contradict the present one.
+
+        Raises:
+            Again: unless ``spec`` is None.
+        """
+        if spec is None:
+            return
+        self.files[number] = replace(self.files[number], spec=spec)
+        if self.stored is None:
+            self.columns = Held(self.job.path, None)
+        raise Again
 
     def keep(self, escapes: bytes) -> None:
         """Add the escapes of a block of rows."""

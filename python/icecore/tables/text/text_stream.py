@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import queue
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -32,12 +33,21 @@ class TextStream:
         open: opens the file.
         hashed: whether to compute ``sha256``.
         block: size of a block in bytes.
+        start, stop: bytes of the file to read; to its end if ``stop`` is None.
     """
 
     def __init__(
-        self, place: str, open: Callable[[], IO[bytes]], hashed: bool = True, block: int = BLOCK
+        self,
+        place: str,
+        open: Callable[[], IO[bytes]],
+        hashed: bool = True,
+        block: int = BLOCK,
+        *,
+        start: int = 0,
+        stop: int | None = None,
     ) -> None:
         self._place, self._open, self._block = place, open, block
+        self._start, self._left = start, sys.maxsize if stop is None else stop - start
         self._digest = hashlib.sha256() if hashed else None
         self._queue: queue.Queue[np.ndarray | BaseException | None] = queue.Queue(2)
         self._stop = threading.Event()
@@ -69,6 +79,8 @@ class TextStream:
     def _run(self) -> None:
         try:
             with self._open() as file:
+                if self._start:
+                    _skip(file, self._start)
                 begun = np.empty(0, "u1")
                 while not self._stop.is_set():
                     text, new = self._read(file, begun)
@@ -104,10 +116,20 @@ class TextStream:
         room = _icecore.empty_array((_FRONT + self._block,), np.dtype("u1"))
         start = _FRONT - len(begun)
         room[start:_FRONT] = begun
-        place, filled = memoryview(room[_FRONT:]), 0
-        while filled < self._block and (count := file.readinto(place[filled:])):  # type: ignore[attr-defined]
+        place, filled = memoryview(room[_FRONT:])[: self._left], 0
+        while filled < len(place) and (count := file.readinto(place[filled:])):  # type: ignore[attr-defined]
             filled += count
+        self._left -= filled
         return room[start : _FRONT + filled], room[_FRONT : _FRONT + filled]
+
+
+def _skip(file: IO[bytes], count: int) -> None:
+    """Skip the first bytes of a file; a compressed one is read."""
+    if file.seekable():
+        file.seek(count)
+        return
+    while count and (part := file.read(min(count, BLOCK))):
+        count -= len(part)
 
 
 def _line_end(text: np.ndarray) -> int:

@@ -220,7 +220,10 @@ def _spec(fmt: dict[str, Any]) -> TableSpec:
         fields = tuple(Field(name, *cell) for name, cell in zip(names, how["cells"], strict=False))
         row, trimmed = how["template"], how.get("trimmed", False)
         crlf = row.endswith("\r\n")
-        return TableSpec("", "", "fixed", fields, row_bytes=len(row), trimmed=trimmed, crlf=crlf)
+        characters = tuple(tuple(stretch) for stretch in how.get("characters", ()))
+        return TableSpec(
+            "", "", "fixed", fields, row_bytes=len(row), trimmed=trimmed, crlf=crlf, characters=characters
+        )
     if "binary" in fmt["layout"]:
         return TableSpec("", "", "binary", tuple(map(Field, names)))
     separator = fmt["layout"]["delimited"]["separator"]

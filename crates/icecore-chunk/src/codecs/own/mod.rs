@@ -15,6 +15,7 @@ pub(super) mod gwf_vect;
 pub(super) mod offset;
 pub(super) mod pages;
 mod pages_bytes;
+mod pages_runs;
 mod pages_table;
 pub(super) mod predict;
 pub(super) mod root_basket;

@@ -6,6 +6,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use pco::data_types::Number;
 
 use super::pages_bytes;
+use super::pages_runs::{self, RUNS, Runs};
 use super::pages_table::{NAME, Table, write};
 use crate::codecs::array::pco::{for_number, is_number, numbers, with_numbers};
 use crate::codecs::array::pco_wrapped::{PageReader, Paged, write_pages};
@@ -87,6 +88,70 @@ impl ArrayCodec for Pages {
         if out.is_empty() {
             return if stored.is_empty() { Ok(()) } else { Err(corrupt(NAME, "bytes of a chunk without elements")) };
         }
+        if stored.first() == Some(&RUNS) {
+            return self.decode_runs(stored, wanted, out, scratch);
+        }
+        self.decode_pages(stored, wanted, out, scratch)
+    }
+
+    fn encode(&self, raw: &[u8], _: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
+        if raw.is_empty() {
+            return Ok(());
+        }
+        let start = out.len();
+        self.encode_pages(raw, out, scratch)?;
+        if let Some(shorter) = self.encode_runs(raw, scratch)?.filter(|runs| runs.len() < out.len() - start) {
+            out.truncate(start);
+            out.extend_from_slice(&shorter);
+        }
+        Ok(())
+    }
+
+    fn has_parts(&self) -> bool {
+        true
+    }
+}
+
+impl Pages {
+    /// Bytes of an element.
+    fn size(&self) -> usize {
+        self.bytes / self.page
+    }
+
+    /// The codec of the lengths of runs.
+    fn of_lengths(&self) -> Pages {
+        Pages { number: Some(DType::UInt32), page: self.page, bytes: self.page * 4, level: self.level }
+    }
+
+    /// A chunk as runs; `None` where elements are seldom repeated.
+    fn encode_runs(&self, raw: &[u8], scratch: &mut Scratch) -> Result<Option<Vec<u8>>> {
+        let Some((lengths, values)) = pages_runs::runs(raw, self.size()) else { return Ok(None) };
+        let (mut first, mut second, mut out) = (Vec::new(), Vec::new(), Vec::new());
+        self.of_lengths().encode_pages(&lengths, &mut first, scratch)?;
+        self.encode_pages(&values, &mut second, scratch)?;
+        Ok(pages_runs::write(&lengths, self.page, [&first, &second], &mut out).map(|()| out))
+    }
+
+    fn decode_runs(&self, stored: &[u8], wanted: &[Range<usize>], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+        let size = self.size();
+        let runs = Runs::parse(stored, out.len() / size, self.page)?;
+        let chosen = runs.chosen(wanted.iter().map(|range| range.start / size..range.end.div_ceil(size)));
+        let parts = |size: usize| -> Vec<Range<usize>> {
+            chosen.iter().map(|nth| runs.of_page(*nth)).map(|runs| runs.start * size..runs.end * size).collect()
+        };
+        let (mut lengths, mut values) = (vec![0; runs.count * 4], vec![0; runs.count * size]);
+        self.of_lengths().decode_pages(runs.lengths, &parts(4), &mut lengths, scratch)?;
+        self.decode_pages(runs.values, &parts(size), &mut values, scratch)?;
+        chosen.iter().try_for_each(|nth| runs.expand(*nth, &lengths, &values, size, out))
+    }
+
+    fn decode_pages(
+        &self,
+        stored: &[u8],
+        wanted: &[Range<usize>],
+        out: &mut [u8],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let count = out.len().div_ceil(self.bytes);
         let table = Table::parse(stored, count, out.len() - (count - 1) * self.bytes)?;
         let chosen = self.chosen(wanted, count);
@@ -98,20 +163,13 @@ impl ArrayCodec for Pages {
         }
     }
 
-    fn encode(&self, raw: &[u8], _: &[u64], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
-        if raw.is_empty() {
-            return Ok(());
-        }
+    fn encode_pages(&self, raw: &[u8], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<()> {
         let made = match &self.number {
             Some(dtype) => for_number!(dtype, paged(raw, self.page, self.level))?,
             None => pages_bytes::write_pages(raw, self.bytes, self.level as i32, scratch)?,
         };
         let last = raw.len() - (made.lengths.len() - 1) * self.bytes;
         write(&made.statistics, &made.pages, &made.lengths, last, out)
-    }
-
-    fn has_parts(&self) -> bool {
-        true
     }
 }
 

@@ -7,7 +7,7 @@ use crate::errors::corrupt;
 pub(super) const NAME: &str = "icecore.pages";
 /// Bytes in front of the statistics: u8 bytes of a page's length, u32 bytes of the chunk's last page, u32 bytes of the statistics.
 const FIXED: usize = 9;
-const SUM: usize = 4;
+pub(super) const SUM: usize = 4;
 
 /// A chunk that was not decoded yet.
 pub(super) struct Table<'a> {
@@ -61,7 +61,7 @@ impl<'a> Table<'a> {
     }
 }
 
-fn check(part: &[u8], stated: u32, name: &str) -> Result<()> {
+pub(super) fn check(part: &[u8], stated: u32, name: &str) -> Result<()> {
     match crc32c::crc32c(part) {
         found if found == stated => Ok(()),
         found => Err(corrupt(NAME, format!("the checksum of {name} is {stated:#010x}, its data have {found:#010x}"))),
