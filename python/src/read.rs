@@ -1,7 +1,6 @@
 //! Read one or many (array, selection, target) in one plan, with the GIL released.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Mode, Selection};

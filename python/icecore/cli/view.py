@@ -45,7 +45,9 @@ def view(
     place, version = address.split_ref(repo)
     secret = secrets.token_urlsafe(24)
     name = _name(place)
-    options = _from_parent() if child else {"storage": settings(storage), "allow_links": allow_links}
+    options: dict[str, Any] = (
+        _from_parent() if child else {"storage": settings(storage), "allow_links": allow_links}
+    )
     options["storage"] = storage_of([place], options["storage"] or {})
 
     def ready(host: str, bound: int) -> None:

@@ -155,11 +155,11 @@ def _ends(array: Array, kept: _Kept) -> _Scale:
     is_time, found = array.dtype.kind in "mM", []
     for block in rows(array, kept.sel, axis, step):
         if is_time:
-            ends = np.fmin.reduce(block, axis=1), np.fmax.reduce(block, axis=1)
+            pair = np.fmin.reduce(block, axis=1), np.fmax.reduce(block, axis=1)
         else:
             values = physical(array, block)
-            ends = _least(values), _most(values)
-        found.append(np.stack(ends, axis=1).reshape(-1))
+            pair = _least(values), _most(values)
+        found.append(np.stack(pair, axis=1).reshape(-1))
     ends = np.concatenate(found)
     return _measured(array, ends) if is_time else _scaled(array, np.empty(0, array.dtype), ends)
 

@@ -174,7 +174,9 @@ def in_units(array: Sourced, like: Sourced, units: str, dtype: np.dtype) -> Arra
         if moved(entry.read(region), read) is None:
             return None
     attrs = {key: value for key, value in entry.attrs.items() if key not in ("_FillValue", "missing_value")}
-    kept = {key: like.entry.attrs[key] for key in ("_FillValue", "missing_value") if key in like.entry.attrs}
+    kept: dict[str, Any] = {
+        key: like.entry.attrs[key] for key in ("_FillValue", "missing_value") if key in like.entry.attrs
+    }
     if "_FillValue" in kept and null is not None:
         kept["_FillValue"] = fill_attribute(null, dtype)
     if "units" in attrs:

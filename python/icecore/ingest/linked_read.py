@@ -54,7 +54,7 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
 
 def _storage(places: Iterable[str]) -> dict[str, str]:
     """The options of each bucket and web server, for it alone."""
-    found = {}
+    found: dict[str, str] = {}
     for place in places:
         options = (
             object_stores.options_of(place)

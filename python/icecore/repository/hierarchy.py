@@ -58,7 +58,7 @@ class Hierarchy(Members):
 
     @cached_property
     def _nodes(self) -> dict[str, Node]:
-        return {path: self._described(path, *rest) for path, *rest in self._native.nodes()}
+        return {each[0]: self._described(*each) for each in self._native.nodes()}
 
     @cached_property
     def _known(self) -> dict[str, Node]:

@@ -145,7 +145,7 @@ def _plain(name: str) -> str:
 
 def with_keys(options: Mapping[str, str]) -> dict[str, str]:
     """The options for a worker process of this one: functions of credentials are replaced by their keys."""
-    found = {}
+    found: dict[str, str] = {}
     for name, value in options.items():
         prefix, dot, last = name.rpartition(".")
         if last == "credentials":

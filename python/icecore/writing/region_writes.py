@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class RegionWrites(OpenArray):
             return
         self._check()
         start = tuple(axis.start for axis in places)
-        self._adapt(start, values.shape, lambda region: values[(..., *region)])
+        self._adapt(start, values.shape, lambda region: values[cast(Any, (..., *region))])
         for low, high in self._blocks(start, tuple(axis[-1] + 1 - axis.start for axis in places)):
             spans = [_inside(*each) for each in zip(places, low, high, strict=True)]
             if any(first >= last for first, last in spans):
@@ -132,7 +132,10 @@ class RegionWrites(OpenArray):
         """
         found = self._writer._pending().array(self.path).held()
         if found is None and self._rows.is_listed:  # any chunk may be stored
-            found = [*self.unit], np.arange(self._rows.count(self._stored[0]) * self._chunks_per_row())
+            found = (
+                [*self.unit],
+                np.arange(self._rows.count(self._stored[0]) * self._chunks_per_row(), dtype=np.uint64),
+            )
         fill = self._writer._view()._array(self.path).fill_value
         for start, extent in (
             resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ()

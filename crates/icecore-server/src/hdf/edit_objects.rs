@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::edit::{edited, resolved};
 use super::{collection, creation, incoming, initializer, reply, types_parse};
 use crate::app::App;
-use crate::domains::{Collection, ids};
+use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
 use crate::params::Params;

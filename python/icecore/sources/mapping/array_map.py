@@ -158,7 +158,7 @@ class ArrayEntry:
     subarrays: dict[str, Any] = field(default_factory=dict)
     text_fill: str | None = None
     is_column: bool = False
-    renulled: Callable[[Any, np.dtype], ArrayEntry | None] | None = None
+    renulled: Callable[..., ArrayEntry | None] | None = None
     rewritten: bool = False
 
     @property

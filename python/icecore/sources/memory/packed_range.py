@@ -57,7 +57,7 @@ class _Packing:
         packed = _unsigned(stored, encoding)
         given = (encoding.get(name) for name in ("_FillValue", "missing_value"))
         marks = tuple(
-            _mark(mark, packed) for mark in given if np.ndim(mark) == 0 and mark == mark and mark is not None
+            _mark(mark, packed) for mark in given if mark is not None and np.ndim(mark) == 0 and mark == mark
         )
         scale, offset = float(encoding.get("scale_factor", 1)), float(encoding.get("add_offset", 0))
         return cls(path, packed, scale, offset, marks, bool(names), bool(encoding.get(WHOLE)))

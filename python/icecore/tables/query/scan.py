@@ -216,8 +216,8 @@ class Scan:
 
 def null_numbers(rows: Any) -> dict[str, np.ndarray]:
     """Return column → the numbers that mean null in it, for the rows of a scan; NaN is not listed."""
-    table = getattr(rows, "_table", None)
-    found = {}
+    table: Any = getattr(rows, "_table", None)
+    found: dict[str, np.ndarray] = {}
     for name in rows.columns if table is not None else ():
         array = table._array_of(name) if name in table or name in table._items else None
         if array is not None and array.dtype.kind in "iuf":
