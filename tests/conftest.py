@@ -36,6 +36,9 @@ settings.register_profile(
 )
 settings.load_profile("search" if "ICECORE_EXAMPLES" in os.environ else "repeat")
 
+# Repositories of tests are scratch data; `test_power_failure.py` turns it on for its processes.
+os.environ.setdefault("ICECORE_SYNC", "0")
+
 _stderr = os.dup(2)
 
 

@@ -43,6 +43,7 @@ mod options;
 mod precheck;
 mod prefix;
 mod process;
+mod recent_versions;
 mod refs;
 mod remove;
 mod repo;

@@ -15,6 +15,7 @@ use crate::identity::{self, LinkIdentity};
 use crate::load::Version;
 use crate::node::{ArrayEntry, HIDDEN_GROUP, Node};
 use crate::process::Mine;
+use crate::recent_versions::{self, Decoded};
 use crate::repo_state::RepoState;
 use crate::runtime::{guard, run};
 use crate::seal::Seal;
@@ -31,7 +32,7 @@ pub struct Snapshot(Arc<Inner>);
 
 struct Inner {
     id: String,
-    nodes: Vec<Node>,
+    nodes: Arc<[Node]>,
     origin: Origin,
     url: String,
     /// Identities that the next commit will record.
@@ -55,18 +56,41 @@ fn version(shared: &RepoState, snapshot: &Arc<icechunk::format::snapshot::Snapsh
     Version { repository: shared.repository(), snapshot: Arc::clone(snapshot), seal: Arc::clone(seal), folder }
 }
 
+/// Reads a version and its nodes.
+async fn decode(shared: &RepoState, id: &SnapshotId) -> Result<Decoded> {
+    let fetched = shared.repository().asset_manager().fetch_snapshot(id).await;
+    let snapshot = fetched.map_err(error::repository)?;
+    let nodes = guard(|| {
+        precheck::check_name(&format!("snapshots/{id}"), &snapshot.id())?;
+        snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect()
+    });
+    Ok(Decoded { snapshot, nodes: sorted(nodes?) })
+}
+
+fn sorted(mut nodes: Vec<Node>) -> Arc<[Node]> {
+    nodes.sort_by(|a, b| a.path.cmp(&b.path));
+    nodes.into()
+}
+
 impl Snapshot {
     /// Reads a committed version.
     pub(crate) async fn committed(handle: &Arc<Handle>, shared: &RepoState, id: SnapshotId) -> Result<Self> {
         let during = format!("{}: version {id}", shared.url);
         let seal = read_seal(shared, &id).map_err(error::during(&during))?;
-        let fetched = shared.repository().asset_manager().fetch_snapshot(&id).await;
-        let snapshot = fetched.map_err(error::repository).map_err(error::during(&during))?;
-        let nodes = guard(|| {
-            precheck::check_name(&format!("snapshots/{id}"), &snapshot.id())?;
-            snapshot.iter().map(|node| node.map(Node::from).map_err(error::format)).collect()
-        });
-        let nodes = nodes.map_err(error::during(&during))?;
+        let key = match &shared.root {
+            Root::Local(root) => recent_versions::Key::of(root, &id.to_string()),
+            _ => None,
+        };
+        let Decoded { snapshot, nodes } = match key.as_ref().and_then(recent_versions::get) {
+            Some(known) => known,
+            None => {
+                let decoded = decode(shared, &id).await.map_err(error::during(&during))?;
+                if let Some(key) = key {
+                    recent_versions::put(key, &decoded);
+                }
+                decoded
+            }
+        };
         let origin = Origin::Committed { handle: Arc::clone(handle), snapshot, seal: Arc::new(seal) };
         Ok(Self::new(&shared.url, id.to_string(), nodes, origin, HashMap::new()))
     }
@@ -81,17 +105,10 @@ impl Snapshot {
     ) -> Self {
         let url = shared.url.clone();
         let origin = Origin::Live(Mine::new((shared, session)));
-        Self::new(&url, id, nodes, origin, pending)
+        Self::new(&url, id, sorted(nodes), origin, pending)
     }
 
-    fn new(
-        url: &str,
-        id: String,
-        mut nodes: Vec<Node>,
-        origin: Origin,
-        pending: HashMap<String, LinkIdentity>,
-    ) -> Self {
-        nodes.sort_by(|a, b| a.path.cmp(&b.path));
+    fn new(url: &str, id: String, nodes: Arc<[Node]>, origin: Origin, pending: HashMap<String, LinkIdentity>) -> Self {
         let (sources, shared) = (OnceBox::new(), OnceBox::new());
         Self(Arc::new(Inner { id, nodes, origin, url: url.to_owned(), pending, sources, shared }))
     }
