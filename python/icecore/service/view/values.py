@@ -12,6 +12,7 @@ from icecore.display import text
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo
+from icecore.service.view.physical import decoded
 from icecore.service.view.wire import sent
 
 #: bytes of a reply, and of chunks decoded for it
@@ -21,7 +22,7 @@ _SHOWN = 20
 
 
 def values(repo: Repo, params: dict[str, str]) -> bytes | list[object]:
-    """Return the elements of ``selection``; ``field`` picks one of a record.
+    """Return the physical values of ``selection``; ``field`` picks one of a record, as stored.
 
     Raises:
         Error: ``selection``; ``memory`` if the slice is larger than a page can show.
@@ -35,8 +36,8 @@ def values(repo: Repo, params: dict[str, str]) -> bytes | list[object]:
             names = found.dtype.names
             fields = f"its fields: {', '.join(names)}" if names else "it has no fields"
             raise errors.make("not-found", f"{array.path} has no field {field!r}", fields)
-        found = found[field]
-    return sent(found)
+        return sent(found[field])
+    return sent(decoded(array, found))
 
 
 def plan(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
@@ -94,4 +95,4 @@ def check(array: Array, selection: tuple[int | slice, ...]) -> None:
     ):
         if size > limit:
             message = f"{array.path}: this slice needs {text.size(size)} ({what}; limit {text.size(limit)})"
-            raise errors.make("memory", message, "choose a smaller range, or look at the trend")
+            raise errors.make("memory", message, "choose a smaller range")
