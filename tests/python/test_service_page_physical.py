@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from icecore.service.view import envelope
 from icecore.service.view.points import coordinates
+from icecore.service.view.values import values as page_values
 from serving import get, serving
 
 PACKED = {"scale_factor": 0.001, "add_offset": 300.0, "_FillValue": np.int16(-32767), "units": "K"}
@@ -165,3 +166,15 @@ def test_a_trend_of_more_samples_than_are_read_says_so(
     assert len(starts) * 4000 <= max(limit // 2, 4000) or limit > 1 << 20
     part = envelope.trend(shown, {"path": "/s", "points": "50", "start": "10", "stop": "60"})
     assert (part["step"], part["seen"], part["min"][0]) == (1, 1, 10)
+
+
+def test_what_is_sent_bounds_a_slice(tmp_path: Path) -> None:
+    """One byte stored is eight sent where it is scaled."""
+    repo = icecore.create(str(tmp_path / "a.icecore"))
+    with repo.writer() as w:
+        for name, attrs in {"packed": {"scale_factor": 0.5}, "plain": {}}.items():
+            w.array(f"/{name}", "i1", (10_000_000,), chunks=(10_000_000,), attrs=attrs)
+    shown = repo.at("main")
+    assert len(page_values(shown, {"path": "/plain"})) == 10_000_000
+    with pytest.raises(icecore.Error, match="needs 80"):
+        page_values(shown, {"path": "/packed"})
