@@ -38,6 +38,15 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         stack[...] = np.stack([FIELD + 1000 * k for k in range(6)])
         w.array("/series", "f4", series.shape, chunks=(50_000,))[...] = series
         w.array("/small", "i8", (3,))[...] = [1, 2, 2**60]
+        packed = {"scale_factor": 0.001, "add_offset": 300.0, "_FillValue": np.int16(-32767), "units": "K"}
+        w.array("/cf/t2m", "i2", (2, 3), dims=("time", "lat"), attrs=packed)[...] = [
+            [-20000, -10000, 1],
+            [-32767, 0, 2],
+        ]
+        hours = {"units": "hours since 2000-01-01"}
+        w.array("/cf/time", "i4", (2,), dims=("time",), attrs=hours)[...] = [0, 36]
+        north = {"units": "degrees_north"}
+        w.array("/cf/lat", "f4", (3,), dims=("lat",), attrs=north)[...] = [70, 60, 50]
         for name, column in {"lon": rows / 1000, "lat": rows / 2000, "h": rows}.items():
             w.array(f"/track/{name}", "f8", rows.shape)[...] = column
     repo = repo.at("main")
@@ -132,6 +141,41 @@ def test_a_trend_hides_no_peak(page: Any, address: str) -> None:
 def test_a_map_says_what_it_leaves_out(page: Any, address: str) -> None:
     page.goto(f"{address}/view/?repo=demo.icecore&path=/track")
     page.get_by_text("One of 3 rows is shown: 16,667 of 50,000.").wait_for()
+
+
+def test_values_are_physical_and_axes_coordinates(page: Any, address: str) -> None:
+    page.goto(f"{address}/view/?repo=demo.icecore&path=/cf/t2m&view=matrix")
+    page.get_by_role("row", name="2000-01-01 280 290 300.001").wait_for()
+    page.get_by_role("row", name="2000-01-02 12:00 \u2013 300 300.002").wait_for()
+    page.get_by_role("columnheader", name="60", exact=True).wait_for()
+    page.get_by_role("button", name="Heat map").click()
+    page.get_by_role("img", name="Heat map of t2m / K: 280 to 300.002").wait_for()
+    page.get_by_text("lat / degrees_north").wait_for()
+    page.goto(f"{address}/view/?repo=demo.icecore&path=/cf/t2m&slice=0,:&view=line")
+    page.get_by_role("img", name="Line of t2m / K: 3 values, 280 to 300.001").wait_for()
+    page.get_by_text("At time 2000-01-01.").wait_for()
+
+
+@pytest.mark.parametrize("missing", ["?repo=nothing.icecore", "?repo=demo.icecore&version=v9&path=/small"])
+def test_what_is_missing_is_said_once(page: Any, address: str, missing: str) -> None:
+    page.goto(f"{address}/view/{missing}", wait_until="networkidle")
+    page.get_by_role("alert").wait_for()
+    page.wait_for_timeout(500)
+    assert page.get_by_role("alert").count() == 1
+    assert page.locator("header").bounding_box()["height"] < 120
+
+
+NARROW = ["/w/t", "/w/t&view=line", "/series", "/track", "/w/t&view=plan", "/w/t&view=storage", "/cf/t2m"]
+
+
+@pytest.mark.parametrize("path", NARROW)
+def test_nothing_is_wider_than_a_phone(page: Any, address: str, path: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{address}/view/?repo=demo.icecore&path={path}", wait_until="networkidle")
+    page.locator("main h2").wait_for()
+    page.wait_for_timeout(300)
+    edges = "[...document.querySelectorAll('main *')].map(e => e.getBoundingClientRect().right)"
+    assert page.evaluate(f"Math.max(document.documentElement.scrollWidth, ...{edges})") <= 390
 
 
 def test_reports(page: Any, address: str) -> None:

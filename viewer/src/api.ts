@@ -1,6 +1,8 @@
 // Requests to the service. A request that is no longer needed is cancelled.
 import { useEffect, useState } from 'react';
 
+import type { Coordinate } from './coordinates';
+
 export interface Member {
   name: string;
   path: string;
@@ -18,6 +20,8 @@ export interface ArrayNode extends Member {
   itemsize: number;
   fields: Record<string, string>;
   wire: string;
+  units: string | null; // of the values of the page
+  is_physical: boolean; // or stored numbers, where attributes do not say what they mean
   nbytes: number;
   coordinates?: null;
 }
@@ -56,14 +60,13 @@ async function answered(url: string, signal: AbortSignal): Promise<Response> {
 const asJson = async (reply: Response) => reply.json();
 
 // The last value stays while the next one is on its way.
-function useReply<T>(url: string | null, decode: (reply: Response) => Promise<T>, delay = 0): Fetched<T> {
+function useReply<T>(url: string | null, load: (signal: AbortSignal) => Promise<T>, delay = 0): Fetched<T> {
   const [state, setState] = useState<{ url: string | null; value?: T; error?: string }>({ url: null });
   useEffect(() => {
     if (url === null) return undefined;
     const control = new AbortController();
     const timer = setTimeout(() => {
-      answered(url, control.signal)
-        .then(decode)
+      load(control.signal)
         .then((value) => setState({ url, value }))
         .catch((error: Error) => {
           if (!control.signal.aborted) setState({ url, error: error.message });
@@ -79,15 +82,22 @@ function useReply<T>(url: string | null, decode: (reply: Response) => Promise<T>
 }
 
 export function useJson<T>(url: string | null, delay = 0): Fetched<T> {
-  return useReply<T>(url, asJson, delay);
+  return useReply<T>(url, (signal) => answered(url ?? '', signal).then(asJson), delay);
 }
 
-export function useValues(url: string | null, wire: string): Fetched<Values> {
-  return useReply<Values>(
+// Values of a slice, and what `finish` makes of them with the coordinates of its axes.
+export function useSlice<T>(url: string, axes: string, wire: string, finish: (values: Values, axes: (Coordinate | null)[]) => T): Fetched<T> {
+  return useReply<T>(
     url,
-    async (reply) => {
-      if (!reply.headers.get('content-type')?.startsWith('application/octet')) return reply.json();
-      return new ARRAYS[wire as keyof typeof ARRAYS](await reply.arrayBuffer());
+    async (signal) => {
+      const [values, coordinates] = await Promise.all([
+        answered(url, signal).then(async (reply): Promise<Values> => {
+          if (!reply.headers.get('content-type')?.startsWith('application/octet')) return reply.json();
+          return new ARRAYS[wire as keyof typeof ARRAYS](await reply.arrayBuffer());
+        }),
+        answered(axes, signal).then(asJson),
+      ]);
+      return finish(values, coordinates.axes);
     },
     40,
   );

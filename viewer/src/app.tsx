@@ -1,3 +1,4 @@
+import { api, type Member, useJson } from './api';
 import { Node } from './node';
 import { Repositories } from './repositories';
 import { useUrlState } from './state';
@@ -7,6 +8,7 @@ import { Versions } from './versions';
 export function App() {
   const [state, change] = useUrlState();
   const file = state.version ? `${state.repo}@${state.version}` : state.repo;
+  const top = useJson<{ children: Member[] }>(state.repo ? api('children', { file, path: '/' }) : null);
   if (!state.repo) {
     return (
       <main className="start">
@@ -15,6 +17,7 @@ export function App() {
       </main>
     );
   }
+  const isGone = top.error !== undefined && !top.isOld; // then the parts of the page would all say the same
   const open = (path: string) => change({ path, slice: '', view: '' });
   return (
     <div className="frame">
@@ -23,11 +26,17 @@ export function App() {
         <h1>{state.repo}</h1>
         <Versions key={state.repo} repo={state.repo} version={state.version} onVersion={(version) => change({ version })} />
       </header>
-      <nav aria-label="Contents">
-        <Tree key={file} file={file} selected={state.path} onSelect={open} />
-      </nav>
+      {!isGone && (
+        <nav aria-label="Contents">
+          <Tree key={file} file={file} top={top} selected={state.path} onSelect={open} />
+        </nav>
+      )}
       <main>
-        <Node key={`${file}:${state.path}`} file={file} state={state} change={change} onOpen={open} />
+        {isGone ? (
+          <p role="alert" className="error">{top.error}</p>
+        ) : (
+          <Node key={`${file}:${state.path}`} file={file} state={state} change={change} onOpen={open} />
+        )}
       </main>
     </div>
   );

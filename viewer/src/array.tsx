@@ -1,7 +1,8 @@
 // The views of an array, as tabs.
 import { lazy, type ReactNode, Suspense } from 'react';
 
-import { api, type ArrayNode, size, useValues } from './api';
+import { api, type ArrayNode, size, useSlice } from './api';
+import { shownAxis, type ShownAxis, written } from './coordinates';
 import { Matrix } from './matrix';
 import { Plan, Storage } from './reports';
 import { Slicer } from './slicer';
@@ -97,20 +98,31 @@ function Plot({ file, node, axes, view, field, wire }: PlotProps) {
   const isMatrix = view === 'matrix';
   const wanted = isMatrix ? axes.map(windowed) : axes;
   const { selection, steps, lengths } = sampled(wanted, view === 'line' ? EXACT : undefined);
-  const { value, error, isOld } = useValues(
+  const { value, error, isOld } = useSlice(
     api('values', { file, path: node.path, selection, ...(field ? { field } : {}) }),
+    api('axes', { file, path: node.path, selection }),
     wire,
+    (values, coordinates) => {
+      const name = (number: number) => node.dims[number] ?? `axis ${number}`;
+      const shown = wanted.flatMap((axis, number) => (isShown(axis) ? [{ axis, number }] : []));
+      const fixed = coordinates.flatMap((each, number) =>
+        each && !isShown(wanted[number]) ? [`${name(number)} ${written(each.values[0], each)} ${each.units ?? ''}`.trim()] : [],
+      );
+      const axes = shown.map(({ axis, number }, i) => shownAxis(name(number), axis, steps[i], lengths[i], coordinates[number]));
+      return { values, axes, lengths, fixed };
+    },
   );
   if (error) return <p role="alert" className="error">{error}</p>;
-  if (!value || value.length !== lengths.reduce((a, b) => a * b, 1)) return <p role="status">Loading…</p>;
-  const shown = wanted.flatMap((axis, number) => (isShown(axis) ? [{ ...axis, name: node.dims[number] ?? `axis ${number}` }] : []));
-  const rows = { axes: shown, steps, lengths, values: value, label: [field || node.name, field ? '' : node.attrs.units].filter(Boolean).join(' / ') };
+  if (!value) return <p role="status">Loading…</p>;
+  const rows = { ...value, label: [field || node.name, field ? '' : node.units].filter(Boolean).join(' / ') };
   return (
     <figure aria-busy={isOld} data-selection={selection}>
       {isMatrix && <Matrix {...rows} />}
       {view === 'line' && <Line {...rows} />}
       {view === 'heat' && <Heat {...rows} />}
       <figcaption className="quiet">
+        {value.fixed.length > 0 && `At ${value.fixed.join(', ')}. `}
+        {!node.is_physical && 'Stored numbers: the attributes that scale them are not numbers. '}
         {steps.some((step) => step > 1) && `One of ${steps.join(' × ')} elements is shown. `}
         {isMatrix && axes.some((axis, number) => axis !== wanted[number]) && 'The first rows and columns; choose a range for others. '}
         {node.dtype.startsWith('complex') && 'The modulus is shown.'}
@@ -126,8 +138,7 @@ function windowed(axis: Axis): Axis {
 }
 
 export interface Shown {
-  axes: { from: number; to: number; name: string }[];
-  steps: number[];
+  axes: ShownAxis[];
   lengths: number[];
   values: ArrayLike<unknown>;
   label: string;

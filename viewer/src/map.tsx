@@ -7,6 +7,7 @@ interface Points {
   rows: number;
   step: number;
   names: [string, string, string];
+  units: string | null; // of z
   x: (number | null)[];
   y: (number | null)[];
   z: (number | null)[];
@@ -43,7 +44,7 @@ export default function PointMap({ file, path, coordinates }: Props) {
           {value.step > 1
             ? `One of ${value.step} rows is shown: ${shown.toLocaleString('en')} of ${value.rows.toLocaleString('en')}.`
             : `All ${value.rows.toLocaleString('en')} rows.`}{' '}
-          {value.names[2]}: {range(value.z).map((each) => each.toPrecision(4)).join(' (dark) to ')} (bright).
+          {value.names[2]}: {range(value.z).map((each) => each.toPrecision(4)).join(' (dark) to ')}{value.units ? ` ${value.units}` : ''} (bright).
         </figcaption>
       )}
     </figure>

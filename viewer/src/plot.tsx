@@ -3,6 +3,8 @@ import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
+import { date, DAY } from './coordinates';
+
 interface Props {
   data: uPlot.AlignedData;
   series: uPlot.Series[];
@@ -10,10 +12,11 @@ interface Props {
   x: string;
   y: string;
   label: string;
+  isDate?: boolean; // x is seconds since 1970, UTC
   onZoom?: (from: number, to: number) => void;
 }
 
-export function Plot({ data, series, bands, x, y, label, onZoom }: Props) {
+export function Plot({ data, series, bands, x, y, label, isDate, onZoom }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const zoom = useRef(onZoom);
   zoom.current = onZoom;
@@ -23,10 +26,13 @@ export function Plot({ data, series, bands, x, y, label, onZoom }: Props) {
     const ink = getComputedStyle(at).color;
     const grid = { stroke: getComputedStyle(at).getPropertyValue('--line'), width: 1 };
     const axis = { stroke: ink, grid, ticks: grid };
+    const dated = { space: 150, values: (_: uPlot, at: number[]) => at.map((each) => date(each / DAY)) };
+    const first = isDate ? { ...series[0], value: (_: uPlot, each: number | null) => (each === null ? '–' : date(each / DAY)) } : series[0];
     const plot = new uPlot(
       {
-        width: at.clientWidth, height: 380, series, bands, scales: { x: { time: false } },
-        axes: [{ ...axis, label: x, space: 90 }, { ...axis, label: y, size: 80 }],
+        width: at.clientWidth, height: 380, series: [first, ...series.slice(1)], bands, scales: { x: { time: isDate ?? false } },
+        tzDate: (at_) => uPlot.tzDate(new Date(at_ * 1000), 'Etc/UTC'),
+        axes: [{ ...axis, label: x, space: 90, ...(isDate ? dated : {}) }, { ...axis, label: y, size: 80 }],
         cursor: { drag: { x: true, y: false, setScale: !onZoom } },
         hooks: {
           setSelect: [(self) => {

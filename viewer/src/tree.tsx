@@ -1,18 +1,19 @@
 // The tree of a version: groups are asked for their members when they are opened.
 import { type KeyboardEvent, useState } from 'react';
 
-import { api, type Member, useJson } from './api';
+import { api, type Fetched, type Member, useJson } from './api';
 
 interface Props {
   file: string;
+  top: Fetched<{ children: Member[] }>; // members of the root, which the page has asked for
   selected: string;
   onSelect: (path: string) => void;
 }
 
-export function Tree({ file, selected, onSelect }: Props) {
+export function Tree({ file, top, selected, onSelect }: Props) {
   return (
     <ul role="tree" aria-label="Groups and arrays" onKeyDown={walk}>
-      <Item file={file} member={{ name: '/', path: '/', kind: 'group' }} level={1} selected={selected} onSelect={onSelect} />
+      <Item file={file} top={top} member={{ name: '/', path: '/', kind: 'group' }} level={1} selected={selected} onSelect={onSelect} />
     </ul>
   );
 }
@@ -41,18 +42,18 @@ function walk(event: KeyboardEvent<HTMLElement>) {
 
 const above = (items: HTMLElement[], level: number) => items.findLast((each) => Number(each.ariaLevel) < level);
 
-interface ItemProps extends Props {
+interface ItemProps extends Omit<Props, 'top'> {
+  top?: Props['top'];
   member: Member;
   level: number;
 }
 
-function Item({ file, member, level, selected, onSelect }: ItemProps) {
+function Item({ file, top, member, level, selected, onSelect }: ItemProps) {
   const inside = member.path === '/' || selected.startsWith(`${member.path}/`);
   const [isOpen, setOpen] = useState(inside);
   const isGroup = member.kind === 'group';
-  const { value, error } = useJson<{ children: Member[] }>(
-    isGroup && isOpen ? api('children', { file, path: member.path }) : null,
-  );
+  const asked = useJson<{ children: Member[] }>(!top && isGroup && isOpen ? api('children', { file, path: member.path }) : null);
+  const { value, error } = top ?? asked;
   const isSelected = selected === member.path;
   return (
     <li role="none">

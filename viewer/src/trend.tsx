@@ -10,10 +10,13 @@ interface Windows {
   bytes_read: number;
   t0: number;
   step: number;
+  seen?: number; // samples of each window that were read, where not all were
   min: (number | null)[];
   mean: (number | null)[];
   max: (number | null)[];
 }
+
+const UTC = 'UTC seconds'; // the service's name of seconds since 1970
 
 const SERIES = [
   {},
@@ -32,7 +35,7 @@ export default function Trend({ file, node }: { file: string; node: ArrayNode })
     () => value ? [value.min.map((_, i) => value.t0 + i * value.step), value.max, value.mean, value.min] : null,
     [value],
   );
-  const units = [node.name, node.attrs.units].filter(Boolean).join(' / ');
+  const units = [node.name, node.units].filter(Boolean).join(' / ');
   return (
     <figure aria-busy={isOld}>
       <p>
@@ -45,12 +48,13 @@ export default function Trend({ file, node }: { file: string; node: ArrayNode })
       {value && data && !error && (
         <>
           <Plot
-            data={data} series={SERIES} bands={[{ series: [1, 3], fill: 'rgba(47,111,219,0.25)' }]} x={value.axis} y={units}
+            data={data} series={SERIES} bands={[{ series: [1, 3], fill: 'rgba(47,111,219,0.25)' }]} x={value.axis === UTC ? 'time' : value.axis} y={units} isDate={value.axis === UTC}
             label={`Trend of ${units}: ${value.min.length} windows from ${least(value.min)} to ${most(value.max)}`}
             onZoom={(from, to) => setSpans([...spans, [from, to]])}
           />
           <figcaption className="quiet">
             Each window of {value.step.toLocaleString('en')} {value.axis === 'index' ? 'samples' : 's'} is drawn from its minimum to its maximum.
+            {(value.seen ?? value.step) < value.step && `Only the first ${value.seen?.toLocaleString('en')} samples of each were read, so peaks may be missing: zoom in for all. `}
             Read: {size(value.bytes_read)} of {value.source === 'samples' ? 'samples' : `stored trends of ${value.source}`}.
           </figcaption>
         </>

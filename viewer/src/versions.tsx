@@ -15,7 +15,7 @@ interface Props {
 
 export function Versions({ repo, version, onVersion }: Props) {
   const { value, error } = useJson<Known>(api('versions', { file: repo }));
-  if (error) return <p role="alert" className="error">{error}</p>;
+  if (error) return null; // the page says it
   const commits = value?.commits ?? [];
   const named = [...Object.keys(value?.branches ?? {}), ...Object.keys(value?.tags ?? {})];
   const isKnown = !version || named.includes(version) || commits.some((each) => each.id === version);

@@ -9,7 +9,7 @@ from typing import Any
 from icecore import errors
 from icecore.repository.repo import Repo
 from icecore.service.opened import repository
-from icecore.service.view import describe, envelope, points, storage, values, versions
+from icecore.service.view import axes, describe, envelope, points, storage, values, versions
 
 Reply = tuple[str, Iterator[bytes]]
 
@@ -19,6 +19,7 @@ ANSWERS: dict[str, Callable[[Repo, dict[str, str]], Any]] = {
     "children": describe.children,
     "node": describe.node,
     "values": values.values,
+    "axes": axes.axes,
     "plan": values.plan,
     "trend": envelope.trend,
     "map": points.points,

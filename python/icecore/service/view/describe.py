@@ -8,6 +8,7 @@ from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.json_attributes import to_json
 from icecore.repository.repo import Repo
+from icecore.service.view.physical import is_known, units, wire_of
 from icecore.service.view.points import coordinates
 from icecore.service.view.wire import label, wire
 
@@ -31,9 +32,11 @@ def node(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
         **short,
         "dims": list(found.dims),
         "chunks": None if found.chunks is None else list(found.chunks),
-        "itemsize": found.dtype.itemsize,
+        "itemsize": max(found.dtype.itemsize, 8) if wire_of(found) == "f8" else found.dtype.itemsize,
+        "units": units(found),
+        "is_physical": is_known(found),
         "fields": {name: wire(found.dtype[name]) for name in names},
-        "wire": wire(found.dtype),
+        "wire": wire_of(found),
         "nbytes": found.nbytes,
     }
 

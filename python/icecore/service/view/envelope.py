@@ -1,4 +1,4 @@
-"""Minimum, mean and maximum of equal windows: no peak is hidden however many samples a window has."""
+"""Minimum, mean and maximum of equal windows: a peak is hidden only where the reply says so (``seen``)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
+from icecore.export.picture import physical
+from icecore.export.thinned_read import rows
 from icecore.repository.array import Array
 from icecore.repository.repo import Repo
 from icecore.repository.time_axis import NS
-from icecore.service.view.values import array_of, check
+from icecore.service.view.physical import is_known
+from icecore.service.view.values import DECODED, array_of, check
 
 POINTS = 1000
+#: samples at the start of a window, where there are too many for all to be read
+_STRETCH = 4096
 
 
 def trend(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
     """Return windows between ``start`` and ``stop``: seconds where the array has a time axis, else indexes.
 
+    Where nothing is stored that summarizes the samples, and there are too many to be read, the first
+    ``seen`` of each window are.
+
     Raises:
-        Error: ``unsupported`` if the array isn't a series of numbers; ``memory`` if nothing is stored that
-            summarizes its samples, and there are too many to be read.
+        Error: ``unsupported`` if the array isn't a series of numbers; ``memory`` if one chunk is too large.
     """
     array = array_of(repo, params)
     if array.ndim != 1 or array.dtype.kind not in "biuf":
@@ -55,27 +62,55 @@ def _of_indexes(array: Array, params: dict[str, str], points: int) -> dict[str, 
         raise errors.make(
             "selection", f"{array.path}: {low} to {high} has no samples", "give the start first"
         )
-    check(array, (slice(low, high),))
-    found = np.asarray(array[low:high]).astype(float)
-    step = -(-len(found) // points)
-    starts = np.arange(0, len(found), step)
-    there = ~np.isnan(found)
-    count = np.add.reduceat(there.astype(int), starts)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        columns = {
-            "min": np.fmin.reduceat(found, starts),
-            "mean": np.add.reduceat(np.where(there, found, 0.0), starts) / count,
-            "max": np.fmax.reduceat(found, starts),
-        }
+    step = -(-(high - low) // points)
+    plan = array.plan((slice(low, high),))
+    seen = step
+    if max(plan.bytes_out, plan.bytes_decoded) > DECODED:
+        step, seen = _sampled(array, low, high, step)
+    found = _windows(array, low, high, step, seen)
     return {
         "axis": "index",
         "source": "samples",
-        "bytes_read": int(found.nbytes),
+        "bytes_read": len(found["min"]) * seen * array.dtype.itemsize if seen < step else plan.bytes_out,
         "span": [low, high],
         "step": step,
+        "seen": seen,
         "t0": low,
-        **{name: _plain(column) for name, column in columns.items()},
+        **{name: _plain(column) for name, column in found.items()},
     }
+
+
+def _sampled(array: Array, low: int, high: int, step: int) -> tuple[int, int]:
+    """Return the length of windows, and of the stretch at the start of each, whose chunks can be decoded.
+
+    Raises:
+        Error: ``memory`` if one chunk is too large.
+    """
+    seen = min(step, _STRETCH)
+    middle = low + (high - low) // 2
+    check(array, (slice(middle, middle + seen),))
+    one = array.plan((slice(middle, middle + seen),)).bytes_decoded
+    count = max((DECODED // 2) // max(one, seen * array.dtype.itemsize), 1)
+    return max(step, -(-(high - low) // count)), seen
+
+
+def _windows(array: Array, low: int, high: int, step: int, seen: int) -> dict[str, np.ndarray]:
+    """Reduce the first ``seen`` samples of each window; blocks bound the memory."""
+    if seen < step:
+        blocks: Any = (
+            array.read((slice(first, min(first + seen, high)),))[None] for first in range(low, high, step)
+        )
+    else:
+        blocks = rows(array, (slice(low, high),), 0, step)
+    is_physical, parts = is_known(array), []
+    for block in blocks:
+        found = physical(array, block) if is_physical else block.astype(float)
+        there = ~np.isnan(found)
+        count = there.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(there, found, 0.0).sum(axis=1) / count
+        parts.append((np.fmin.reduce(found, axis=1), mean, np.fmax.reduce(found, axis=1)))
+    return dict(zip(("min", "mean", "max"), map(np.concatenate, zip(*parts, strict=True)), strict=True))
 
 
 def _plain(column: np.ndarray) -> list[float | None]:

@@ -2,37 +2,71 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.export.picture import physical
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo
+from icecore.service.view.physical import is_known, units
 from icecore.service.view.values import check
+from icecore.tables.query.region import X, Y
 
 POINTS = 20_000
-_X = ("lon", "longitude", "x", "longitude_deg")
-_Y = ("lat", "latitude", "y", "latitude_deg")
+#: words of names: longitude, latitude
+_WORDS = (("longitude", "latitude"), ("lon", "lat"), ("long", "lat"), ("lng", "lat"))
 
 
 def coordinates(group: Group) -> dict[str, Any] | None:
     """Return the columns of a map: x, y and those for its colour; None without two coordinates."""
     arrays = [each for each in group.values() if isinstance(each, Array) and each.ndim == 1]
-    numbers = [each for each in arrays if each.dtype.kind in "iuf"]
-    x, y = _named(numbers, _X, "east"), _named(numbers, _Y, "north")
-    if x is None or y is None or x.shape != y.shape:
-        return None
-    others = [each.name for each in numbers if each.shape == x.shape and each.name not in (x.name, y.name)]
-    return {"x": x.name, "y": y.name, "rows": x.size, "others": others}
-
-
-def _named(arrays: list[Array], names: tuple[str, ...], unit: str) -> Array | None:
-    for each in arrays:
-        if each.name.lower() in names or str(each.attrs.get("units", "")) == f"degrees_{unit}":
-            return each
+    numbers = {each.name: each for each in arrays if each.dtype.kind in "iuf"}
+    for x, y in _pairs(numbers):
+        if numbers[x].shape == numbers[y].shape:
+            others = [name for name, each in numbers.items() if each.shape == numbers[x].shape]
+            others = [name for name in others if name not in (x, y)]
+            return {"x": x, "y": y, "rows": numbers[x].size, "others": others}
     return None
+
+
+def _pairs(columns: dict[str, Array]) -> Iterator[tuple[str, str]]:
+    """Yield pairs that may be longitude and latitude, the surest first: known names, CF's attributes, then
+    names that differ only in these words (``lon_ph`` and ``lat_ph``).
+    """
+    lower = {name.lower(): name for name in columns}
+    for east, north in zip(X, Y, strict=True):
+        if east in lower and north in lower and len(east) > 1:
+            yield lower[east], lower[north]
+    yield from product(_stated(columns, "longitude", "east"), _stated(columns, "latitude", "north"))
+    for name in columns:
+        for east, north in _WORDS:
+            twin = lower.get(_word(north).sub(rf"\g<1>{east}", name).lower())
+            if _word(north).search(name) and twin is not None:
+                yield twin, name
+    if "x" in lower and "y" in lower:
+        yield lower["x"], lower["y"]
+
+
+def _stated(columns: dict[str, Array], name: str, side: str) -> list[str]:
+    """Return the columns whose attributes say that they are this coordinate (CF conventions 4.1, 4.2)."""
+    ends = (f"_{side}", f"_{side[0].upper()}", side[0].upper())
+    words = {f"degree{plural}{end}" for plural in ("", "s") for end in ends}
+    return [
+        key
+        for key, each in columns.items()
+        if each.attrs.get("standard_name") == name or str(each.attrs.get("units", "")) in words
+    ]
+
+
+def _word(word: str) -> re.Pattern[str]:
+    """Return a pattern for a word inside a name: ``lat`` in ``lat_ph`` or ``geolat2``, not in ``flat``."""
+    return re.compile(rf"(^|_|\d|^c|^geo|^sc|^sub){word}(?=$|_|\d|s$)", re.IGNORECASE)
 
 
 def points(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
@@ -52,7 +86,13 @@ def points(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
     columns = {
         key: _column(group, name, step) for key, name in (("x", found["x"]), ("y", found["y"]), ("z", color))
     }
-    return {"rows": found["rows"], "step": step, "names": [found["x"], found["y"], color], **columns}
+    return {
+        "rows": found["rows"],
+        "step": step,
+        "names": [found["x"], found["y"], color],
+        "units": units(group.arrays[color]),
+        **columns,
+    }
 
 
 def _column(group: Group, name: str, step: int) -> list[float | None]:
@@ -61,8 +101,6 @@ def _column(group: Group, name: str, step: int) -> list[float | None]:
         raise errors.make("mismatch", f"{name} is a group", "choose a column")
     selection = (slice(None, None, step),)
     check(array, selection)
-    column = np.asarray(array[selection], float)
-    fill = array.attrs.get("_FillValue")
-    if isinstance(fill, (int, float)):
-        column[column == fill] = np.nan
+    raw = np.asarray(array[selection])
+    column = physical(array, raw) if is_known(array) else raw.astype(float)
     return [value if np.isfinite(value) else None for value in column.tolist()]

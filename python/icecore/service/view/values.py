@@ -12,6 +12,7 @@ from icecore.display import text
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo
+from icecore.service.view.physical import decoded, wire_of
 from icecore.service.view.wire import sent
 
 #: bytes of a reply, and of chunks decoded for it
@@ -21,22 +22,23 @@ _SHOWN = 20
 
 
 def values(repo: Repo, params: dict[str, str]) -> bytes | list[object]:
-    """Return the elements of ``selection``; ``field`` picks one of a record.
+    """Return the physical values of ``selection``; ``field`` picks one of a record, as stored.
 
     Raises:
         Error: ``selection``; ``memory`` if the slice is larger than a page can show.
     """
     array = array_of(repo, params)
     selection = parse(array, params.get("selection", ""))
-    check(array, selection)
+    grown = 1.0 if wire_of(array) != "f8" else 8 / array.dtype.itemsize
+    check(array, selection, grown)
     found = np.asarray(array[selection])
     if field := params.get("field"):
         if field not in (found.dtype.names or ()):
             names = found.dtype.names
             fields = f"its fields: {', '.join(names)}" if names else "it has no fields"
             raise errors.make("not-found", f"{array.path} has no field {field!r}", fields)
-        found = found[field]
-    return sent(found)
+        return sent(found[field])
+    return sent(decoded(array, found))
 
 
 def plan(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
@@ -81,17 +83,17 @@ def _axis(part: str, given: str) -> int | slice:
         ) from None
 
 
-def check(array: Array, selection: tuple[int | slice, ...]) -> None:
-    """Refuse a slice that is too large to be shown.
+def check(array: Array, selection: tuple[int | slice, ...], grown: float = 1.0) -> None:
+    """Refuse a slice that is too large to be shown; what is sent has ``grown`` times its stored bytes.
 
     Raises:
         Error: ``memory``.
     """
     planned = array.plan(selection)
     for what, size, limit in (
-        ("bytes", planned.bytes_out, SENT),
+        ("bytes", int(planned.bytes_out * grown), SENT),
         ("bytes of chunks", planned.bytes_decoded, DECODED),
     ):
         if size > limit:
             message = f"{array.path}: this slice needs {text.size(size)} ({what}; limit {text.size(limit)})"
-            raise errors.make("memory", message, "choose a smaller range, or look at the trend")
+            raise errors.make("memory", message, "choose a smaller range")

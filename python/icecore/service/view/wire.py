@@ -29,8 +29,10 @@ def label(dtype: np.dtype) -> str:
     return "string" if dtype.kind == "O" else str(dtype)
 
 
-def sent(found: np.ndarray) -> bytes | list[object]:
+def sent(found: np.ndarray | list[object]) -> bytes | list[object]:
     """Return numbers as bytes in C order; other values as JSON, flat."""
+    if isinstance(found, list):
+        return found
     kind = wire(found.dtype)
     if kind == JSON:
         return [to_json(value) for value in found.ravel()]
