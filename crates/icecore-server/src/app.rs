@@ -23,6 +23,7 @@ use crate::hdf::permission::{check, refused};
 use crate::live::Lives;
 use crate::metrics::Metrics;
 use crate::params::Params;
+use crate::spool::Spools;
 
 pub(crate) struct Shared {
     pub config: Config,
@@ -33,6 +34,8 @@ pub(crate) struct Shared {
     pub lives: Lives,
     /// The time of the last successful check, and its result.
     pub health: Mutex<Option<(Instant, Value)>>,
+    /// Tables whose length is known.
+    pub spools: Spools,
     /// Memory for bodies of requests.
     pub bodies: Arc<Semaphore>,
     requests: Semaphore,
@@ -59,6 +62,7 @@ impl Shared {
             buffers: Arc::default(),
             lives: Lives::new(loaded),
             health: Mutex::default(),
+            spools: Spools::default(),
             bodies: Arc::new(Semaphore::new(bodies)),
             requests: Semaphore::new(requests),
             reads: Arc::new(Semaphore::new(reads)),

@@ -105,7 +105,7 @@ def _ring(points: Any) -> Any:
 
 
 def _is_around(coords: np.ndarray) -> bool:
-    """Whether a side leads from -180 to 180 or back: around the globe, as in GeoJSON, not to the same place."""
+    """Whether a side leads from -180 to 180 or back: around the globe, as in GeoJSON."""
     return bool((np.abs(np.diff(coords[:, 0])) >= 360).any())
 
 
