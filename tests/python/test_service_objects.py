@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -210,3 +214,34 @@ def test_tables_have_a_length_and_ranges(tmp_path):
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 416
+
+
+def test_lists_name_the_owner_of_each_domain(tmp_path):
+    import base64
+
+    users = tmp_path / "users"
+    for name in ("admin", "ann"):
+        subprocess.run(
+            [sys.executable, "-m", "icecore", "serve", "--users", str(users), "--add-user", name],
+            input="password\n",
+            text=True,
+            check=True,
+        )
+    (tmp_path / "r" / "home").mkdir(parents=True)
+    login = {"Authorization": "Basic " + base64.b64encode(b"ann:password").decode()}
+    with serving(tmp_path / "r", "--writable", "--users", users) as url:
+        assert put(f"{url}/?domain=/home/ann", b'{"folder": 1}', login) == 201
+        assert put(f"{url}/?domain=/home/ann/a.h5", b"", login) == 201
+        for more in ("", "&verbose=1"):
+            _, _, body = get(f"{url}/domains?domain=/home/ann/{more}", login)
+            assert [each["owner"] for each in json.loads(body)["domains"]] == ["ann"], body
+
+
+def put(url: str, body: bytes, headers: dict[str, str]) -> int:
+    """Send a PUT request; return its status."""
+    request = urllib.request.Request(url, body, headers, method="PUT")
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
