@@ -21,6 +21,7 @@ mod health;
 mod identify;
 mod kept;
 mod live;
+mod long_body;
 mod metrics;
 mod openapi;
 mod origin;

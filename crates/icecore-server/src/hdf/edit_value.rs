@@ -1,5 +1,6 @@
 //! Write elements: bytes or JSON, to a selection, to points, after the end, or where a query is true.
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
 use axum::http::{HeaderMap, header};
@@ -10,12 +11,13 @@ use serde_json::{Map, Value, json};
 use super::edit::edited;
 use super::incoming::{self, Elements};
 use super::types::H5Type;
-use super::{query, reply, types_parse};
+use super::{edit_long, query, reply, types_parse};
 use crate::app::App;
 use crate::base64::unbase64;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
+use crate::long_body::LongBody;
 use crate::params::Params;
 use crate::size::check_size;
 
@@ -24,9 +26,9 @@ const MOST: u64 = 256 << 20;
 const MOST_POINTS: u64 = 4 << 20;
 
 /// Destination of a write request.
-struct Sent {
-    json: Map<String, Value>,
-    bytes: Option<Vec<u8>>,
+pub(super) struct Sent {
+    pub json: Map<String, Value>,
+    pub bytes: Option<Vec<u8>>,
 }
 
 fn sent(headers: &HeaderMap, body: &Bytes) -> Answer<Sent> {
@@ -53,9 +55,13 @@ pub(super) async fn put(
     Path(id): Path<String>,
     headers: HeaderMap,
     params: Params,
+    long: Option<Extension<LongBody>>,
     body: Bytes,
 ) -> Answer {
     edited(app, params, "update", move |state, params| {
+        if let Some(Extension(long)) = long {
+            return edit_long::write(state, &id, &long, params);
+        }
         let sent = sent(&headers, &body)?;
         let target = Target::new(state, &id)?;
         if let Some(clause) = params.get("query") {
@@ -69,16 +75,16 @@ pub(super) async fn put(
 }
 
 /// The dataset to write to.
-struct Target {
+pub(super) struct Target {
     id: String,
-    path: String,
+    pub path: String,
     dims: Vec<u64>,
-    h5: H5Type,
-    big: bool,
+    pub h5: H5Type,
+    pub big: bool,
 }
 
 impl Target {
-    fn new(state: &mut State, id: &str) -> Answer<Self> {
+    pub fn new(state: &mut State, id: &str) -> Answer<Self> {
         let object = state.model.object(Collection::Datasets, id)?;
         let is_null =
             object.metadata.get("shape").and_then(|s| s.get("class")).and_then(Value::as_str) == Some("H5S_NULL");
@@ -191,7 +197,7 @@ fn write(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> An
     Ok(state.write(&target.path, &places, &elements)?)
 }
 
-fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> Answer<Places> {
+pub(super) fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> Answer<Places> {
     let rank = target.dims.len();
     if let Some(points) = sent.json.get("points").and_then(Value::as_array) {
         return Ok(Places::Points(super::points::coordinates(points, rank)?));

@@ -16,6 +16,7 @@ mod edit;
 mod edit_attributes;
 mod edit_domain;
 mod edit_links;
+mod edit_long;
 mod edit_objects;
 mod edit_value;
 mod elements;
