@@ -61,7 +61,7 @@ async fn table(
     Ok(etag::with(answered(&app, asked).await?, &tag))
 }
 
-/// The table's length, or bytes of it; None for a table of which the service makes no file.
+/// The table's length, or bytes of it; None for one that is too large for a file.
 async fn part(app: &App, key: String, asked: Asked, headers: &HeaderMap, tag: &str) -> Answer<Option<Response>> {
     let (shared, delegate) = (App::clone(app), delegate(app)?);
     let file = app.blocking(move || {

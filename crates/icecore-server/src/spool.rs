@@ -13,7 +13,6 @@ use icecore::cancel;
 use icecore::grid::{Error, ErrorKind};
 
 use crate::error::Answer;
-use crate::stream::Blocks;
 use crate::turn;
 
 /// Maximum bytes of a file; larger tables are sent without a length.
@@ -24,6 +23,9 @@ const TOTAL: u64 = 1 << 30;
 const FILES: usize = 64;
 /// Bytes of a block that is sent.
 const BLOCK: u64 = 1 << 20;
+
+/// A file in blocks.
+type Blocks = Box<dyn Iterator<Item = Answer<Bytes>> + Send>;
 
 /// A file that was made.
 pub(crate) struct Spooled {

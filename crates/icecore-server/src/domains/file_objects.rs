@@ -47,7 +47,7 @@ pub(crate) struct Other {
 pub(crate) struct FileObjects {
     nodes: HashMap<usize, Described>,
     others: BTreeMap<String, Other>,
-    /// Nodes that stand for another name of an object, which links lead to instead.
+    /// Nodes of further names of an object, whose links lead to its first one.
     aliases: HashSet<usize>,
 }
 

@@ -1,14 +1,20 @@
 //! Write a long value in pieces of bounded memory: rows of a selection, in the order in which they were sent.
 
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use icecore::cancel;
 use icecore::grid::{Error, ErrorKind};
 use icecore::session::Pick;
 use serde_json::{Map, Value, json};
 
-use super::edit_value::{Sent, Target, places};
-use super::{incoming, layout};
+use super::edit::edited;
+use super::edit_value::{self, Sent, Target, places};
+use super::{incoming, layout, reply};
+use crate::app::App;
 use crate::error::{Answer, Failure};
-use crate::live::{Places, State};
+use crate::live::{self, Places};
 use crate::long_body::LongBody;
 use crate::params::Params;
 
@@ -17,8 +23,22 @@ const PIECE: u64 = 32 << 20;
 /// Maximum bytes of a piece.
 const MOST: u64 = 128 << 20;
 
+/// Writes a value, from memory or from a file.
+pub(super) async fn put(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    params: Params,
+    long: Option<Extension<LongBody>>,
+    body: Bytes,
+) -> Answer {
+    let Some(Extension(long)) = long else { return edit_value::put(State(app), Path(id), headers, params, body).await };
+    let written = edited(app, params, "update", move |state, params| write(state, &id, &long, params));
+    written.await.map(|body| reply::plain(body.to_string()))
+}
+
 /// Writes all elements of a body.
-pub(super) fn write(state: &mut State, id: &str, body: &LongBody, params: &Params) -> Answer<Value> {
+fn write(state: &mut live::State, id: &str, body: &LongBody, params: &Params) -> Answer<Value> {
     let target = Target::new(state, id)?;
     let named = ["query", "fields"].into_iter().find(|name| params.get(name).is_some());
     if let Some(what) = named.or_else(|| (!target.h5.is_plain()).then_some("elements of any length")) {

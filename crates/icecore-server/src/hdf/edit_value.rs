@@ -1,6 +1,5 @@
 //! Write elements: bytes or JSON, to a selection, to points, after the end, or where a query is true.
 
-use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State as Extract};
 use axum::http::{HeaderMap, header};
@@ -11,13 +10,12 @@ use serde_json::{Map, Value, json};
 use super::edit::edited;
 use super::incoming::{self, Elements};
 use super::types::H5Type;
-use super::{edit_long, query, reply, types_parse};
+use super::{query, reply, types_parse};
 use crate::app::App;
 use crate::base64::unbase64;
 use crate::domains::Collection;
 use crate::error::{Answer, Failure};
 use crate::live::{Places, State};
-use crate::long_body::LongBody;
 use crate::params::Params;
 use crate::size::check_size;
 
@@ -55,13 +53,9 @@ pub(super) async fn put(
     Path(id): Path<String>,
     headers: HeaderMap,
     params: Params,
-    long: Option<Extension<LongBody>>,
     body: Bytes,
 ) -> Answer {
     edited(app, params, "update", move |state, params| {
-        if let Some(Extension(long)) = long {
-            return edit_long::write(state, &id, &long, params);
-        }
         let sent = sent(&headers, &body)?;
         let target = Target::new(state, &id)?;
         if let Some(clause) = params.get("query") {

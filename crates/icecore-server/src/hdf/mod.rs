@@ -61,7 +61,7 @@ pub(crate) fn routes() -> Router<App> {
     let attribute = get(attribute::one).put(edit_attributes::put).delete(edit_attributes::delete);
     let links = get(links::list).post(links::named).put(edit_links::put_all).delete(edit_links::delete_all);
     let link = get(links::one).put(edit_links::put).delete(edit_links::delete);
-    let value = get(value::get).post(points::post).put(edit_value::put);
+    let value = get(value::get).post(points::post).put(edit_long::put);
     Router::new()
         .route("/", get(domain::get).post(paths::post).put(edit_domain::put).delete(edit_domain::delete))
         .route("/about", get(about::get))
