@@ -350,6 +350,7 @@ def serve(
     origins: list[str] | None = None,
     secret: str | None = None,
     delegate: Any = None,
+    written: int | None = None,
 ) -> None: ...
 def user_line(name: str, password: str) -> str: ...
 

@@ -18,7 +18,7 @@ use crate::interrupt;
 /// Serves repositories, files and directories of both (`PATH` or `NAME=PATH`). `ready` is called with the host and the port as soon as
 /// requests are answered.
 #[pyfunction]
-#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None, certificate=None, origins=None, secret=None, delegate=None))]
+#[pyo3(signature = (paths, host="127.0.0.1", port=5101, ready=None, storage=None, allow_links=None, compress_values=false, requests=None, seconds=None, writable=false, users=None, certificate=None, origins=None, secret=None, delegate=None, written=None))]
 #[allow(clippy::too_many_arguments)]
 fn serve(
     py: Python<'_>,
@@ -37,6 +37,7 @@ fn serve(
     origins: Option<Vec<String>>,
     secret: Option<String>,
     delegate: Option<Py<PyAny>>,
+    written: Option<u64>,
 ) -> PyResult<()> {
     let address: IpAddr = if host == "localhost" { "127.0.0.1" } else { host }.parse().map_err(|_| {
         let error = Error::new(ErrorKind::Invalid, format!("the host {host:?} is not an IP address"));
@@ -48,6 +49,7 @@ fn serve(
     let defaults = Limits::default();
     let limits = Limits {
         requests: requests.unwrap_or(defaults.requests),
+        written: written.unwrap_or(defaults.written),
         time: seconds.map_or(defaults.time, Duration::from_secs),
         ..defaults
     };

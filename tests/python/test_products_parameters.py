@@ -176,3 +176,22 @@ def test_areas_that_are_not_valid(given, message):
 def test_a_polygon_of_too_many_points():
     with pytest.raises(icecore.Error, match=r"poly has 1,000,00\d points \(at most 1,000,000\)"):
         area(circle(1_000_001).tolist())
+
+
+@pytest.mark.parametrize(
+    ("ring", "size"),
+    [
+        ([[-180, 89.95], [180, 89.95], [180, 90], [-180, 90]], 360 * 0.05),
+        ([[-180, -80], [-180, -90], [180, -90], [180, -80]], 360 * 10),
+        ([[-180, 80], [-60, 80], [60, 80], [180, 80], [180, 90], [-180, 90]], 360 * 10),
+        ([[-180, 10], [180, 10], [180, 20], [-180, 20]], 360 * 10),
+        ([[170, 80], [170, 90], [-170, 90], [-170, 80]], 20 * 10),
+    ],
+)
+def test_rings_around_the_globe_are_those_of_geojson(ring, size):
+    assert area(ring).area == pytest.approx(size)
+
+
+def test_a_ring_without_an_area_is_refused():
+    with pytest.raises(icecore.Error, match=r"poly (has no area|crosses itself)"):
+        area([[0, 0], [1, 0], [0, 0], [0, 0]])

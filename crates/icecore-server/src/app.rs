@@ -23,6 +23,7 @@ use crate::hdf::permission::{check, refused};
 use crate::live::Lives;
 use crate::metrics::Metrics;
 use crate::params::Params;
+use crate::spool::Spools;
 
 pub(crate) struct Shared {
     pub config: Config,
@@ -33,8 +34,12 @@ pub(crate) struct Shared {
     pub lives: Lives,
     /// The time of the last successful check, and its result.
     pub health: Mutex<Option<(Instant, Value)>>,
+    /// Tables whose length is known.
+    pub spools: Spools,
     /// Memory for bodies of requests.
     pub bodies: Arc<Semaphore>,
+    /// Space on disk for long bodies.
+    pub long_bodies: Arc<Semaphore>,
     requests: Semaphore,
     reads: Arc<Semaphore>,
     /// Passwords that are checked at once: each takes time and memory on purpose.
@@ -51,6 +56,8 @@ impl Shared {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
         let (requests, reads) = (config.limits.requests.max(1), config.limits.reads.max(1));
         let bodies = config.limits.bodies / UNIT;
+        // Two of the longest at a time.
+        let long_bodies = usize::try_from(2 * config.limits.written / UNIT as u64).unwrap_or(usize::MAX >> 4);
         Self {
             config,
             domains,
@@ -59,7 +66,9 @@ impl Shared {
             buffers: Arc::default(),
             lives: Lives::new(loaded),
             health: Mutex::default(),
+            spools: Spools::default(),
             bodies: Arc::new(Semaphore::new(bodies)),
+            long_bodies: Arc::new(Semaphore::new(long_bodies)),
             requests: Semaphore::new(requests),
             reads: Arc::new(Semaphore::new(reads)),
             logins: Arc::new(Semaphore::new(LOGINS)),

@@ -57,6 +57,8 @@ pub struct Limits {
     pub connections: usize,
     /// Maximum bytes of a request's body; of one that writes values, 128 MiB.
     pub body: usize,
+    /// Maximum bytes of a body that writes elements of a dataset. Those of more than 128 MiB go to a temporary file.
+    pub written: u64,
     /// Maximum bytes of all bodies that are in memory at once.
     pub bodies: usize,
     /// Maximum time until a response begins, and until a client accepts the next block of a streamed value.
@@ -81,6 +83,7 @@ impl Default for Limits {
             reads: 4 * cores,
             connections: 4096,
             body: 32 << 20,
+            written: 1 << 30,
             bodies: 1 << 30,
             time: Duration::from_secs(60),
             elements: 256 << 20,

@@ -18,6 +18,7 @@ use crate::error::{Answer, Failure};
 use crate::hdf::plain_json as json_body;
 use crate::params::Params;
 use crate::private::hidden;
+use crate::ranges::Part;
 use crate::{etag, stream};
 
 /// Maximum number of sources of a product.
@@ -32,7 +33,13 @@ pub(crate) fn routes() -> Router<App> {
         .route("/products/{name}", get(product).post(run))
 }
 
-async fn table(State(app): State<App>, Path(key): Path<String>, headers: HeaderMap, params: Params) -> Answer {
+async fn table(
+    State(app): State<App>,
+    Path(key): Path<String>,
+    method: Method,
+    headers: HeaderMap,
+    params: Params,
+) -> Answer {
     let shared = Arc::clone(&app);
     let (node, suffix) = match SUFFIXES.iter().find_map(|suffix| Some((key.strip_suffix(suffix)?, *suffix))) {
         Some((node, suffix)) => (format!("/{node}"), suffix),
@@ -45,7 +52,42 @@ async fn table(State(app): State<App>, Path(key): Path<String>, headers: HeaderM
         return Ok(same);
     }
     let asked = Asked { located: vec![located], name: suffix.to_owned(), ..asked(&app, "tables", &params, &headers) };
+    if method == Method::HEAD || headers.contains_key(header::RANGE) {
+        let key = format!("{key}?{:?} {} {tag}", asked.params, asked.accept);
+        if let Some(answer) = part(&app, key, asked.clone(), &headers, &tag).await? {
+            return Ok(etag::with(answer, &tag));
+        }
+    }
     Ok(etag::with(answered(&app, asked).await?, &tag))
+}
+
+/// The table's length, or bytes of it; None for one that is too large for a file.
+async fn part(app: &App, key: String, asked: Asked, headers: &HeaderMap, tag: &str) -> Answer<Option<Response>> {
+    let (shared, delegate) = (App::clone(app), delegate(app)?);
+    let file = app.blocking(move || {
+        shared.spools.file(&key, || {
+            let Reply { content_type, blocks } = delegate.answer(asked)?;
+            Ok((content_type, Box::new(blocks.map(|block| Ok(block?)))))
+        })
+    });
+    let Some(file) = file.await? else { return Ok(None) };
+    // A client that has a part of another version gets the whole.
+    let is_other = headers.get(header::IF_RANGE).is_some_and(|known| known.as_bytes() != tag.as_bytes());
+    let part = if is_other { Part::Whole } else { Part::of(headers, file.length) };
+    let wanted = match &part {
+        Part::Whole => 0..file.length,
+        Part::Bytes(range) => range.clone(),
+        Part::Outside => 0..0,
+    };
+    let (length, kind) = (file.length, HeaderValue::from_str(&file.content_type));
+    let sent = wanted.end - wanted.start;
+    let body = stream::body(app, file.blocks(wanted), Some(sent)).await?;
+    let mut answer = part.response(length, |_| body);
+    let kind = kind.unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    // Its length is that of the table, so nothing may compress it on the way.
+    answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("identity"));
+    Ok(Some(answer))
 }
 
 async fn products(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {

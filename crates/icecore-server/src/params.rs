@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use axum::extract::{FromRequestParts, Query};
+use axum::extract::{FromRequestParts, MatchedPath, Query};
+use axum::http::Method;
 use axum::http::request::Parts;
 
 use crate::caller::Caller;
@@ -25,10 +26,28 @@ impl<S: Send + Sync> FromRequestParts<S> for Params {
         })?;
         let values: HashMap<String, String> =
             pairs.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        if values.contains_key("h5path") && !takes_path(parts) {
+            let hint = "GET /?h5path=PATH, or GET /groups/ID?h5path=PATH, has the id of the object; name it in the URL";
+            return Err(Failure::invalid("this request takes no h5path", hint));
+        }
         let header = parts.headers.get("x-hdf-domain").and_then(|value| value.to_str().ok());
         let domain = values.get("domain").cloned().or_else(|| header.map(str::to_owned));
         let caller = parts.extensions.get::<Caller>().cloned().unwrap_or_default();
         Ok(Self { values, domain, caller })
+    }
+}
+
+/// Whether a request names its object by `h5path`. Others are refused: they would be about another object.
+fn takes_path(parts: &Parts) -> bool {
+    let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let (collection, rest) =
+        route.trim_start_matches('/').split_once('/').unwrap_or((route.trim_start_matches('/'), ""));
+    match parts.method {
+        Method::GET | Method::HEAD => {
+            matches!((collection, rest), ("", "") | ("groups" | "datasets" | "datatypes", "" | "{id}"))
+        }
+        Method::POST => matches!((collection, rest), ("groups" | "datasets" | "datatypes", "")),
+        _ => false,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::app::{App, Shared};
 use crate::config::UNIT;
 use crate::connections::Connection;
 use crate::error::{Answer, Failure};
+use crate::long_body::LongBody;
 
 /// Maximum bytes of a request that writes values; clients send a dataset at once.
 const WRITTEN: usize = 128 << 20;
@@ -24,6 +25,8 @@ const NAMED: usize = 4 << 20;
 /// Interval in which a client must send at least `LEAST` bytes.
 const INTERVAL: Duration = Duration::from_secs(15);
 const LEAST: usize = 64 << 10;
+/// Bytes of a long body that are in memory at once.
+const PIECE: usize = 1 << 20;
 /// Maximum bytes that are read of a refused body.
 const DISCARDED: usize = 256 << 20;
 /// Bodies up to this size are not counted, so that small requests are received even if others hold the memory.
@@ -43,6 +46,21 @@ pub(crate) async fn received(State(app): State<App>, request: Request, next: Nex
     let connection = parts.extensions.get::<std::sync::Arc<Connection>>().cloned();
     let receiving = connection.as_ref().map(Connection::receiving);
     let mut body = body;
+    if let Some(length) = LongBody::length_of(&app, &parts.method, route, &parts.headers, limit) {
+        let received = long(&app, &mut body, length).await;
+        if received.as_ref().is_err_and(Failure::is_refusal) {
+            discard(&mut body).await;
+        }
+        drop(receiving);
+        return match received {
+            Ok((file, _permit)) => {
+                let mut request = Request::from_parts(parts, Body::empty());
+                request.extensions_mut().insert(file);
+                next.run(request).await
+            }
+            Err(failure) => failure.into_response(),
+        };
+    }
     let whole = match checked(&parts.headers, limit) {
         Ok(()) => whole(&app, &mut body, limit).await,
         Err(failure) => Err(failure),
@@ -123,6 +141,50 @@ async fn whole(app: &App, body: &mut Body, limit: usize) -> Answer<(Bytes, Optio
         }
     }
     Ok((if all.is_empty() { first } else { Bytes::from(all) }, permit))
+}
+
+/// A body in a file, and the space that it is counted with.
+async fn long(app: &App, body: &mut Body, length: u64) -> Answer<(LongBody, OwnedSemaphorePermit)> {
+    let units = u32::try_from(length.div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
+    let permit = std::sync::Arc::clone(&app.long_bodies).try_acquire_many_owned(units).map_err(|_| {
+        app.metrics.refused.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Failure::busy("the space for long bodies of requests is in use")
+    })?;
+    let file = LongBody::create(length)?;
+    let mut left = length;
+    while left > 0 {
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
+        let piece = piece(body, count).await?;
+        left = left.saturating_sub(piece.len() as u64);
+        let to = file.clone();
+        let written = tokio::task::spawn_blocking(move || to.append(&piece)).await;
+        written.map_err(|_| Failure::busy("the request was cut off"))??;
+    }
+    Ok((file, permit))
+}
+
+/// The next bytes of a body, `count` or somewhat more; the client must send `LEAST` in each interval.
+async fn piece(body: &mut Body, count: usize) -> Answer<Vec<u8>> {
+    let mut piece: Vec<u8> = Vec::new();
+    let (mut begun, mut recent) = (Instant::now(), 0);
+    while piece.len() < count {
+        let left = INTERVAL.saturating_sub(begun.elapsed());
+        let frame = match tokio::time::timeout(left, next(body)).await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Err(Failure::invalid("the body is incomplete", "send all of it")),
+            Err(_) if recent >= LEAST => {
+                (begun, recent) = (Instant::now(), 0);
+                continue;
+            }
+            Err(_) => return Err(late()),
+        };
+        let frame = frame.map_err(|e| Failure::invalid(format!("the body is incomplete: {e}"), "send all of it"))?;
+        if let Ok(data) = frame.into_data() {
+            recent += data.len();
+            piece.extend_from_slice(&data);
+        }
+    }
+    Ok(piece)
 }
 
 async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, axum::Error>> {

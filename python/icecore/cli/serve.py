@@ -40,6 +40,10 @@ def serve(
     writable: Annotated[
         bool, typer.Option("--writable", help="Let clients create, change and remove domains.")
     ] = False,
+    write_limit: Annotated[
+        int | None,
+        typer.Option("--write-limit", min=1, help="Largest write of a request in MiB; 1024 by default."),
+    ] = None,
     users: Annotated[
         Path | None,
         typer.Option("--users", help="A file of users; without it the service is open to all."),
@@ -119,6 +123,7 @@ def serve(
                 certificate=certificate,
                 origins=origins,
                 delegate=delegate(cache, product or []),
+                written=None if write_limit is None else write_limit << 20,
             )
     except KeyboardInterrupt:
         print_stderr("stopped")

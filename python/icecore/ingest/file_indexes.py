@@ -8,15 +8,19 @@ import os
 import shutil
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 
+from icecore import errors
 from icecore.ingest.link import link
 from icecore.sources.files import access
 
 #: version of this cache; increased when repositories made by older versions must not be reused
-_LAYOUT = "2"
+_LAYOUT = "3"
 #: names of the files that an index was made from
 _SOURCES = ".icecore-sources.json"
+#: what the service sends of an HDF5 file beyond its arrays; the engine knows this name
+_OBJECTS = ".icecore-objects.json"
 
 
 class Indexes:
@@ -57,6 +61,7 @@ class Indexes:
             with access.recorded() as opened:
                 # A cache: what a power failure takes is made again.
                 link(file, made, "/", keep_going=True, storage={"sync": False})
+                _describe(file, made / _OBJECTS)
             (made / _SOURCES).write_text(json.dumps(sorted(opened)))
             try:
                 made.rename(target)
@@ -66,6 +71,17 @@ class Indexes:
         for older in self._directory.glob(f"{_prefix(file)}-*"):
             if older not in self._returned and not older.name.startswith(_name(file)):
                 shutil.rmtree(older, ignore_errors=True)
+
+
+def _describe(file: Path, target: Path) -> None:
+    """Write what an index can't hold of an HDF5 file. A damaged one is served without it."""
+    import h5py
+
+    from icecore.sources.hdf5 import objects
+
+    if h5py.is_hdf5(file):
+        with suppress(errors.Error):
+            objects.write(os.fspath(file), target)
 
 
 def _name(file: Path) -> str:

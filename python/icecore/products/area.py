@@ -22,7 +22,8 @@ def area(poly: Any = None, box: list[float] | None = None) -> Any:
 
     Args:
         poly: a GeoJSON file (its path) or mapping, a shapely geometry, or a list of points of one ring. A
-            side of a list that spans more than 180 degrees crosses the antimeridian.
+            side of a list that spans more than 180 degrees crosses the antimeridian; a ring with a side from
+            -180 to 180 is drawn on the plane, as GeoJSON's are.
         box: west, south, east, north; west > east crosses the antimeridian.
 
     Raises:
@@ -90,13 +91,22 @@ def _ring(points: Any) -> Any:
         raise errors.make("invalid", "poly has coordinates that are not finite", "use finite numbers")
     if not np.array_equal(coords[0], coords[-1]):
         coords = np.concatenate([coords, coords[:1]])
-    around = longitude._along(coords)
+    around = coords if _is_around(coords) else longitude._along(coords)
     if around[0, 0] != around[-1, 0]:
         message = "poly encloses a pole"
         raise errors.make("invalid", message, "add points along -180, the pole and 180, as GeoJSON")
     found = _shapely().Polygon(around)
     _check_shape(found)
+    if not found.area:
+        raise errors.make(
+            "invalid", "poly has no area: its points lie on one line", "add points off that line"
+        )
     return found
+
+
+def _is_around(coords: np.ndarray) -> bool:
+    """Whether a side leads from -180 to 180 or back: around the globe, as in GeoJSON."""
+    return bool((np.abs(np.diff(coords[:, 0])) >= 360).any())
 
 
 def _check_count(count: int) -> None:

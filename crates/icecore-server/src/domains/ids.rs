@@ -86,6 +86,11 @@ impl Ids {
         self.ids.get(number).map_or("", String::as_str)
     }
 
+    /// The id of an object of a file that has no node.
+    pub fn other(&self, collection: Collection, path: &str) -> String {
+        new_id(collection, self.root(), hash(&["icecore other", self.root(), path]))
+    }
+
     /// The node with this id.
     pub fn number(&self, id: &str) -> Option<usize> {
         self.numbers.get(id).copied()

@@ -1,7 +1,8 @@
 //! Domains, named by a request's `domain`. `mounts` lists served repositories, `address` parses a name, `open` caches
-//! open versions, `ids` computes ids of objects.
+//! open versions, `ids` computes ids of objects, `file_objects` has those of a file that its index can't hold.
 
 mod address;
+pub(crate) mod file_objects;
 pub(crate) mod ids;
 mod model;
 mod mounts;

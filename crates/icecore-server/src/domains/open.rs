@@ -12,6 +12,7 @@ use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{self, Session};
 
 use super::address::{Address, NAME_RULE};
+use super::file_objects::{self, FileObjects, InFile};
 use super::ids::{self, Collection, Ids};
 use super::model::Model;
 use super::mounts::{Entry, Found, Mounts};
@@ -34,6 +35,10 @@ pub(crate) struct Domain {
     pub is_marked: bool,
     /// Its HDF5 objects, if it is marked or writable.
     pub model: OnceLock<Arc<Model>>,
+    /// Where a file that is served in place is indexed.
+    pub in_file: Option<InFile>,
+    /// Its objects beyond the index, read on first demand.
+    pub file_objects: OnceLock<Option<Arc<FileObjects>>>,
     /// All objects as JSON, made on first demand.
     pub objects: OnceLock<Bytes>,
     /// Opened datasets by id, and other values of the version.
@@ -53,6 +58,21 @@ impl Domain {
             Error::new(ErrorKind::NotFound, format!("{id} is not an object of the domain {}", self.name))
                 .hint("follow the links from the root group of this domain")
         })
+    }
+}
+
+impl Domain {
+    /// What the index of a file can't hold; None for a repository.
+    ///
+    /// # Errors
+    /// `format` for a description that can't be read.
+    pub fn file_objects(&self) -> Result<Option<&Arc<FileObjects>>> {
+        let Some(place) = &self.in_file else { return Ok(None) };
+        if let Some(known) = self.file_objects.get() {
+            return Ok(known.as_ref());
+        }
+        let read = FileObjects::read(place, self.session.tree(), &self.ids, self.time)?.map(Arc::new);
+        Ok(self.file_objects.get_or_init(|| read).as_ref())
     }
 }
 
@@ -329,7 +349,9 @@ fn made(name: &str, address: &Address, place: &Place) -> Result<Domain> {
     let session = Session::open(&place.storage, address.version.as_deref(), session::Limits::default())?;
     let session = if place.group == "/" { session } else { session.group(&place.group)? };
     let unversioned = if place.group == "/" { place.name.clone() } else { format!("{}{}", place.name, place.group) };
-    domain(name, &unversioned, session)
+    let mut made = domain(name, &unversioned, session)?;
+    made.in_file = place.file.as_ref().map(|_| file_objects::place(&place.storage.url, &place.group));
+    Ok(made)
 }
 
 /// A version of a repository as a domain.
@@ -343,8 +365,9 @@ pub(crate) fn domain(name: &str, unversioned: &str, session: Session) -> Result<
     let is_marked = root.get("attributes").and_then(|a| a.get("icecore")).is_some_and(|own| own.get("hdf5").is_some());
     let tag = session.snapshot_id().to_owned();
     let (model, objects) = (OnceLock::new(), OnceLock::new());
+    let (in_file, file_objects) = (None, OnceLock::new());
     let (name, datasets, texts) = (name.to_owned(), Kept::default(), Texts::default());
-    Ok(Domain { name, session, ids, time, tag, is_marked, model, objects, datasets, texts })
+    Ok(Domain { name, session, ids, time, tag, is_marked, model, in_file, file_objects, objects, datasets, texts })
 }
 
 /// The domain at its branch's head, if the head has moved.

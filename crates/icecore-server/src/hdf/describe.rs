@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::attributes::{Attribute, attributes};
 use super::translate::Dataset;
-use crate::domains::{Domain, Include};
+use crate::domains::file_objects::Other;
+use crate::domains::{Collection, Domain, Include};
 use crate::error::{Answer, Failure};
 use crate::private::hidden;
 
@@ -45,20 +46,55 @@ pub(super) fn described(domain: &Domain, number: usize, include: Include) -> Ans
             }
         }
     } else {
-        set("linkCount", json!(node.children.len()));
+        let beyond = domain.file_objects()?.and_then(|all| all.node(number));
+        set("linkCount", json!(beyond.map_or(node.children.len(), |own| own.links.len())));
         if include.links {
-            set("links", links(domain, node));
+            set("links", beyond.map_or_else(|| links(domain, node), |own| own.links.clone().into()));
         }
         attributes(&domain.session.document(node)?, None)
     };
-    set("attributeCount", json!(found.len()));
+    let beyond = domain.file_objects()?.and_then(|all| all.node(number));
+    set("attributeCount", json!(beyond.map_or(found.len(), |own| own.attributes.len())));
+    if let Some(left_out) = beyond.map(|own| &own.left_out).filter(|left_out| !left_out.is_null()) {
+        set("left_out", left_out.clone());
+    }
     if include.attributes {
-        set("attributes", by_name(domain, &found));
+        set("attributes", beyond.map_or_else(|| by_name(domain, &found), |own| own.attributes.clone().into()));
     }
     if include.path {
         set("alias", json!([node.path]));
     }
     Ok(object)
+}
+
+/// An object of a file that its index does not hold, as JSON.
+pub(super) fn other(domain: &Domain, object: &Other, include: Include) -> Map<String, Value> {
+    let mut out = object.metadata.clone();
+    let mut set = |name: &str, value: Value| out.insert(name.to_owned(), value);
+    set("id", json!(object.id));
+    set("root", json!(domain.ids.root()));
+    set("created", json!(domain.time));
+    set("lastModified", json!(domain.time));
+    set("domain", json!(domain.name));
+    set("attributeCount", json!(object.described.attributes.len()));
+    if object.collection == Collection::Datasets {
+        set("layout", json!({"class": "H5D_CONTIGUOUS"}));
+        set("creationProperties", json!({"layout": {"class": "H5D_CONTIGUOUS"}, "filters": []}));
+        set("left_out", json!(object.why));
+    }
+    if object.collection == Collection::Groups {
+        set("linkCount", json!(object.described.links.len()));
+        if include.links {
+            set("links", object.described.links.clone().into());
+        }
+    }
+    if include.attributes {
+        set("attributes", object.described.attributes.clone().into());
+    }
+    if include.path {
+        set("alias", json!([object.path]));
+    }
+    out
 }
 
 /// Attributes by name.

@@ -10,9 +10,10 @@ use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
 use serde_json::{Map, Value, json};
 
-use super::describe::described;
+use super::describe::{described, other};
 use super::folder_record::Record;
 use super::found::{model, root};
+use super::object;
 use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Collection, Domain, Include};
@@ -24,6 +25,9 @@ use crate::{etag, page};
 pub(super) async fn get(State(app): State<App>, uri: Uri, headers: HeaderMap, params: Params) -> Answer {
     if let Some(to) = page::redirect(&headers, &uri, &params) {
         return Ok(to);
+    }
+    if params.get("h5path").is_some() {
+        return object::by_path(app, headers, params).await;
     }
     let is_plain = !app.config.writable && !params.caller().is_checked && !params.flag("verbose");
     if let Some(domain) = app.domains.known(params.domain()).filter(|_| is_plain) {
@@ -112,8 +116,13 @@ fn objects(domain: &Domain) -> Answer<Value> {
         }
         return Ok(objects.into());
     }
-    for number in 0..domain.session.tree().nodes().len() {
+    let beyond = domain.file_objects()?;
+    let is_alias = |number: &usize| beyond.is_some_and(|all| all.is_alias(*number));
+    for number in (0..domain.session.tree().nodes().len()).filter(|number| !is_alias(number)) {
         objects.insert(domain.ids.get(number).to_owned(), described(domain, number, Include::ALL)?.into());
+    }
+    for each in beyond.into_iter().flat_map(|all| all.others()) {
+        objects.insert(each.id.clone(), other(domain, each, Include::ALL).into());
     }
     Ok(objects.into())
 }
@@ -161,12 +170,20 @@ fn counted(domain: &Domain) -> Answer<Map<String, Value>> {
         }
     }
     let [(chunks, bytes), (linked, linked_bytes)] = stored;
+    let beyond = domain.file_objects()?;
     let (groups, datasets, datatypes) = match model(domain)? {
         Some(model) => {
             let count = |collection| model.count(collection);
             (count(Collection::Groups), count(Collection::Datasets), count(Collection::Datatypes))
         }
-        None => (nodes.len() - datasets, datasets, 0),
+        None => {
+            let others = |wanted| {
+                let all = beyond.into_iter().flat_map(|all| all.others());
+                all.filter(|each| each.collection == wanted).count()
+            };
+            let (groups, more) = (nodes.len() - datasets + others(Collection::Groups), others(Collection::Datasets));
+            (groups, datasets + more, others(Collection::Datatypes))
+        }
     };
     let body = json!({
         "num_groups": groups,

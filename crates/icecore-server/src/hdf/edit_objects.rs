@@ -23,10 +23,14 @@ fn kind_of(uri: &Uri) -> Answer<Collection> {
 /// Creates one object, or all objects of a list.
 pub(super) async fn post(Extract(app): Extract<App>, uri: Uri, params: Params, body: Bytes) -> Answer {
     let kind = kind_of(&uri)?;
-    let made = edited(app, params, "create", move |state, _| {
+    let made = edited(app, params, "create", move |state, params| {
         let body = match body.is_empty() {
             true => json!({}),
             false => reply::json_body(&body)?,
+        };
+        let body = match params.get("h5path") {
+            Some(path) => placed(body, path, params)?,
+            None => body,
         };
         match body {
             Value::Array(items) => {
@@ -40,11 +44,49 @@ pub(super) async fn post(Extract(app): Extract<App>, uri: Uri, params: Params, b
     Ok(reply::created(&made))
 }
 
+/// The body with the path of the URL.
+fn placed(body: Value, path: &str, params: &Params) -> Answer<Value> {
+    let Value::Object(mut body) = body else {
+        return Err(Failure::invalid("a list of objects has no one path", "give each object its h5path"));
+    };
+    body.insert("h5path".to_owned(), json!(path));
+    if let Some(base) = params.get("grpid").or_else(|| params.get("parent_id")) {
+        body.insert("parent_id".to_owned(), json!(base));
+    }
+    Ok(Value::Object(body))
+}
+
+/// The group and the title of the link that a new object gets by its path.
+fn titled(state: &State, path: &str, base: Option<&str>) -> Answer<(String, String)> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let Some((title, above)) = parts.split_last() else {
+        return Err(Failure::invalid(format!("h5path={path} names no new object"), "for example h5path=/group/name"));
+    };
+    let root = state.model.root.as_str();
+    let mut group = if path.starts_with('/') { root } else { base.unwrap_or(root) };
+    for part in above {
+        let object = state.model.object(Collection::Groups, group)?;
+        let next = object.links.get(*part).and_then(|link| link.get("id")).and_then(Value::as_str);
+        group = next.filter(|id| id.starts_with('g')).ok_or_else(|| {
+            Failure::missing(format!("h5path={path}: there is no group {part}"), "create the groups above it first")
+        })?;
+    }
+    if state.model.object(Collection::Groups, group)?.links.contains_key(*title) {
+        let message = format!("h5path={path}: the group has a link {title} already");
+        let error = icecore::grid::Error::new(icecore::grid::ErrorKind::Exists, message);
+        return Err(error.hint("choose another name, or remove the link").into());
+    }
+    Ok((group.to_owned(), (*title).to_owned()))
+}
+
 fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
     cancel::check()?;
     let Value::Object(body) = item else {
         return Err(Failure::invalid("the body is not a JSON object", "send {…}, or a list of them"));
     };
+    let place = body.get("h5path").and_then(Value::as_str);
+    let base = body.get("parent_id").and_then(Value::as_str);
+    let place = place.map(|path| titled(state, path, base)).transpose()?;
     let metadata = match kind {
         Collection::Groups => properties(&body),
         Collection::Datatypes => {
@@ -70,6 +112,9 @@ fn one(state: &mut State, kind: Collection, item: Value) -> Answer<Value> {
             let link = json!({"class": "H5L_TYPE_HARD", "id": id});
             state.link(text("id").unwrap_or(&root), title, link)?;
         }
+    }
+    if let Some((group, title)) = place {
+        state.link(&group, &title, json!({"class": "H5L_TYPE_HARD", "id": id}))?;
     }
     if let Some(attributes) = body.get("attributes").and_then(Value::as_object) {
         for (name, attribute) in attributes {

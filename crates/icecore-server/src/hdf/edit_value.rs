@@ -24,9 +24,9 @@ const MOST: u64 = 256 << 20;
 const MOST_POINTS: u64 = 4 << 20;
 
 /// Destination of a write request.
-struct Sent {
-    json: Map<String, Value>,
-    bytes: Option<Vec<u8>>,
+pub(super) struct Sent {
+    pub json: Map<String, Value>,
+    pub bytes: Option<Vec<u8>>,
 }
 
 fn sent(headers: &HeaderMap, body: &Bytes) -> Answer<Sent> {
@@ -69,16 +69,16 @@ pub(super) async fn put(
 }
 
 /// The dataset to write to.
-struct Target {
+pub(super) struct Target {
     id: String,
-    path: String,
+    pub path: String,
     dims: Vec<u64>,
-    h5: H5Type,
-    big: bool,
+    pub h5: H5Type,
+    pub big: bool,
 }
 
 impl Target {
-    fn new(state: &mut State, id: &str) -> Answer<Self> {
+    pub fn new(state: &mut State, id: &str) -> Answer<Self> {
         let object = state.model.object(Collection::Datasets, id)?;
         let is_null =
             object.metadata.get("shape").and_then(|s| s.get("class")).and_then(Value::as_str) == Some("H5S_NULL");
@@ -191,7 +191,7 @@ fn write(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> An
     Ok(state.write(&target.path, &places, &elements)?)
 }
 
-fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> Answer<Places> {
+pub(super) fn places(state: &mut State, target: &Target, sent: &Sent, params: &Params) -> Answer<Places> {
     let rank = target.dims.len();
     if let Some(points) = sent.json.get("points").and_then(Value::as_array) {
         return Ok(Places::Points(super::points::coordinates(points, rank)?));

@@ -55,6 +55,9 @@ fn described(app: &Shared, params: &Params, name: &str, is_repository: bool, ver
     }
     let time = changed(app, name).unwrap_or(app.started);
     let mut item = json!({"name": name, "class": "domain", "owner": "icecore", "created": time, "lastModified": time});
+    if !verbose && let Some(owner) = owner(app, name) {
+        item["owner"] = json!(owner);
+    }
     if verbose {
         // A repository that cannot be opened must not hide the others.
         match app.domains.open(name).map_err(Failure::from).and_then(|domain| {
@@ -75,6 +78,16 @@ fn described(app: &Shared, params: &Params, name: &str, is_repository: bool, ver
         }
     }
     Ok(item)
+}
+
+/// The owner of a repository, where clients can have made it. A file is not indexed for it.
+fn owner(app: &Shared, name: &str) -> Option<String> {
+    let has_owners = app.config.writable || app.config.users.is_some();
+    if !has_owners || !app.domains.is_repository(name).ok()? {
+        return None;
+    }
+    let domain = app.domains.open(name).ok()?;
+    model(&domain).ok()?.map(|model| model.owner.clone())
 }
 
 /// When a repository or file in a served directory last changed, in seconds since 1970; without opening it.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
-use super::describe::{described, hard, node};
+use super::describe::{described, hard, node, other};
 use super::load;
 use super::translate::Dataset;
+use crate::domains::file_objects::{FileObjects, Other};
 use crate::domains::{Collection, Domain, Include, Model, Object, ids};
 use crate::error::Answer;
 
@@ -26,19 +28,25 @@ pub(crate) fn model(domain: &Domain) -> Answer<Option<&Arc<Model>>> {
 pub(super) enum Found {
     Node(usize),
     Object(Arc<Object>),
+    /// An object of a file that its index does not hold.
+    Other(Arc<FileObjects>, String),
 }
 
 impl Found {
     pub fn new(domain: &Domain, collection: Collection, id: &str) -> Answer<Self> {
         Ok(match model(domain)? {
             Some(model) => Self::Object(Arc::clone(model.object(collection, id)?)),
-            None => Self::Node(domain.object(collection, id)?),
+            None => match domain.file_objects()?.filter(|all| is_other(all, collection, id)) {
+                Some(all) => Self::Other(Arc::clone(all), id.to_owned()),
+                None => Self::Node(domain.object(collection, id)?),
+            },
         })
     }
 
     pub fn json(&self, domain: &Domain, include: Include) -> Answer<Map<String, Value>> {
         match self {
             Self::Node(number) => described(domain, *number, include),
+            Self::Other(all, id) => Ok(other(domain, beyond(all, id)?, include)),
             Self::Object(object) => match model(domain)? {
                 Some(model) => Ok(object.json(model, &domain.name, include)),
                 None => Err(ids::unknown(&object.id).into()),
@@ -50,12 +58,18 @@ impl Found {
     pub fn titles<'a>(&'a self, domain: &'a Domain) -> Vec<&'a str> {
         let tree = domain.session.tree();
         match self {
-            Self::Node(number) => tree
-                .node(*number)
-                .into_iter()
-                .flat_map(|node| tree.children(node))
-                .map(|(_, child)| child.name())
-                .collect(),
+            Self::Node(number) => match links_of_file(domain, *number) {
+                Some(links) => links.keys().map(String::as_str).collect(),
+                None => tree
+                    .node(*number)
+                    .into_iter()
+                    .flat_map(|node| tree.children(node))
+                    .map(|(_, child)| child.name())
+                    .collect(),
+            },
+            Self::Other(all, id) => {
+                all.other(id).into_iter().flat_map(|each| each.described.links.keys()).map(String::as_str).collect()
+            }
             Self::Object(object) => object.links.keys().map(String::as_str).collect(),
         }
     }
@@ -63,6 +77,10 @@ impl Found {
     /// A link of a group.
     pub fn link(&self, domain: &Domain, title: &str) -> Option<Value> {
         match self {
+            Self::Node(number) if links_of_file(domain, *number).is_some() => {
+                links_of_file(domain, *number)?.get(title).cloned()
+            }
+            Self::Other(all, id) => all.other(id)?.described.links.get(title).cloned(),
             Self::Node(number) => {
                 let tree = domain.session.tree();
                 let group = tree.node(*number).filter(|node| !node.is_array)?;
@@ -77,8 +95,27 @@ impl Found {
         Ok(match self {
             Self::Node(number) => Dataset::open(domain, node(domain, *number)?)?,
             Self::Object(object) => Dataset::of(domain, object)?,
+            Self::Other(all, id) => return Err(unread(beyond(all, id)?).into()),
         })
     }
+}
+
+/// The links of a group as its file has them.
+fn links_of_file(domain: &Domain, number: usize) -> Option<&Map<String, Value>> {
+    Some(&domain.file_objects().ok()??.node(number)?.links)
+}
+
+fn is_other(all: &FileObjects, collection: Collection, id: &str) -> bool {
+    all.other(id).is_some_and(|other| other.collection == collection)
+}
+
+fn beyond<'a>(all: &'a FileObjects, id: &str) -> Result<&'a Other> {
+    all.other(id).ok_or_else(|| ids::unknown(id))
+}
+
+fn unread(object: &Other) -> Error {
+    Error::new(ErrorKind::Unsupported, format!("the values of {} are not served: {}", object.path, object.why))
+        .hint("read them from the file with h5py")
 }
 
 /// The id of the root group.

@@ -16,6 +16,7 @@ mod edit;
 mod edit_attributes;
 mod edit_domain;
 mod edit_links;
+mod edit_long;
 mod edit_objects;
 mod edit_value;
 mod elements;
@@ -60,7 +61,7 @@ pub(crate) fn routes() -> Router<App> {
     let attribute = get(attribute::one).put(edit_attributes::put).delete(edit_attributes::delete);
     let links = get(links::list).post(links::named).put(edit_links::put_all).delete(edit_links::delete_all);
     let link = get(links::one).put(edit_links::put).delete(edit_links::delete);
-    let value = get(value::get).post(points::post).put(edit_value::put);
+    let value = get(value::get).post(points::post).put(edit_long::put);
     Router::new()
         .route("/", get(domain::get).post(paths::post).put(edit_domain::put).delete(edit_domain::delete))
         .route("/about", get(about::get))
@@ -71,6 +72,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/groups", get(object::groups).post(edit_objects::post))
         .route("/datasets", get(object::datasets).post(edit_objects::post))
         .route("/datatypes", get(object::datatypes).post(edit_objects::post))
+        .route("/groups/", get(object::groups))
+        .route("/datasets/", get(object::datasets))
+        .route("/datatypes/", get(object::datatypes))
         .route("/groups/{id}", get(object::group).delete(edit_objects::delete))
         .route("/datasets/{id}", get(object::dataset).delete(edit_objects::delete))
         .route("/datatypes/{id}", get(object::datatype).delete(edit_objects::delete))

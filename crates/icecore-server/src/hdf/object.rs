@@ -7,11 +7,12 @@ use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use super::found::{Found, model};
+use super::paths;
 use super::reply::{self, hrefs};
 use super::translate::Dataset;
 use crate::app::App;
-use crate::domains::{Collection, Domain, Include};
-use crate::error::Answer;
+use crate::domains::{Collection, Domain, Include, ids};
+use crate::error::{Answer, Failure};
 use crate::params::Params;
 
 impl Include {
@@ -41,7 +42,13 @@ fn related(domain: &Domain, collection: Collection, id: &str) -> Value {
 
 async fn get(app: App, collection: Collection, id: String, headers: HeaderMap, params: Params) -> Answer {
     let domain = app.domain(&params).await?;
+    let shared = App::clone(&app);
     app.blocking(move || {
+        let (domain, id) = paths::named(&shared, &params, domain, id)?;
+        if let (Some(path), Some(other)) = (params.get("h5path"), ids::collection(&id).filter(|it| *it != collection)) {
+            let message = format!("{path} is not in {}", collection.name());
+            return Err(Failure::missing(message, format!("GET /{}/?h5path={path}", other.name())));
+        }
         let found = Found::new(&domain, collection, &id)?;
         reply::versioned(&headers, &domain, || {
             let mut object = found.json(&domain, Include::of(&params))?;
@@ -79,7 +86,28 @@ pub(super) async fn datatype(
     get(app, Collection::Datatypes, id, headers, params).await
 }
 
-async fn ids(app: App, collection: Collection, headers: HeaderMap, params: Params) -> Answer {
+/// The object that `h5path` names, whatever it is.
+pub(super) async fn by_path(app: App, headers: HeaderMap, params: Params) -> Answer {
+    let domain = app.domain(&params).await?;
+    let shared = App::clone(&app);
+    app.blocking(move || {
+        let (domain, id) = paths::named(&shared, &params, domain, String::new())?;
+        let collection = ids::collection(&id).unwrap_or(Collection::Groups);
+        let found = Found::new(&domain, collection, &id)?;
+        reply::versioned(&headers, &domain, || {
+            let mut object = found.json(&domain, Include::of(&params))?;
+            object.insert("class".to_owned(), json!(collection.name().trim_end_matches('s')));
+            object.insert("hrefs".to_owned(), related(&domain, collection, &id));
+            Ok(object.into())
+        })
+    })
+    .await
+}
+
+async fn all(app: App, collection: Collection, headers: HeaderMap, params: Params) -> Answer {
+    if params.get("h5path").is_some() {
+        return get(app, collection, String::new(), headers, params).await;
+    }
     let domain = app.domain(&params).await?;
     app.blocking(move || {
         reply::versioned(&headers, &domain, || {
@@ -112,19 +140,23 @@ fn listed(domain: &Domain, collection: Collection) -> Answer<Vec<String>> {
         Collection::Datasets => node.is_array,
         Collection::Datatypes => false,
     });
-    Ok(wanted.map(|(number, _)| domain.ids.get(number).to_owned()).collect())
+    let beyond = domain.file_objects()?;
+    let wanted = wanted.filter(|(number, _)| !beyond.is_some_and(|all| all.is_alias(*number)));
+    let others = beyond.into_iter().flat_map(|all| all.others()).filter(|other| other.collection == collection);
+    let nodes = wanted.map(|(number, _)| domain.ids.get(number).to_owned());
+    Ok(nodes.chain(others.map(|other| other.id.clone())).collect())
 }
 
 pub(super) async fn groups(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
-    ids(app, Collection::Groups, headers, params).await
+    all(app, Collection::Groups, headers, params).await
 }
 
 pub(super) async fn datasets(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
-    ids(app, Collection::Datasets, headers, params).await
+    all(app, Collection::Datasets, headers, params).await
 }
 
 pub(super) async fn datatypes(State(app): State<App>, headers: HeaderMap, params: Params) -> Answer {
-    ids(app, Collection::Datatypes, headers, params).await
+    all(app, Collection::Datatypes, headers, params).await
 }
 
 /// The request's dataset.

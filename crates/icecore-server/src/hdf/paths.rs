@@ -1,4 +1,5 @@
-//! Objects by their paths: `POST /` with `{"h5paths": [...]}`, as HDF's REST VOL connector sends it.
+//! Objects by their paths: `h5path=` of a URL, and `POST /` with `{"h5paths": [...]}`, as HDF's REST VOL connector sends
+//! it.
 
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ struct Walk<'a> {
     params: &'a Params,
     /// Soft and external links that may still be followed.
     left: usize,
+    /// Whether they are followed without a parameter that says so.
+    follows: bool,
 }
 
 impl Walk<'_> {
@@ -56,7 +59,7 @@ impl Walk<'_> {
         }
         let file = text("h5domain").or_else(|| text("file"));
         let flag = if file.is_some() { "follow_external_links" } else { "follow_soft_links" };
-        if !self.params.flag(flag) {
+        if !(self.params.flag(flag) || self.follows && self.params.get(flag).is_none()) {
             return Err(missing(domain, path, &format!("it has a link that needs {flag}=1")));
         }
         self.left = self.left.checked_sub(1).ok_or_else(|| missing(domain, path, "its links form a circle"))?;
@@ -84,6 +87,17 @@ fn link(domain: &Domain, group: &str, title: &str, path: &str) -> Answer<Value> 
     Found::new(domain, Collection::Groups, group)?.link(domain, title).ok_or_else(none)
 }
 
+/// The object that `h5path=` of a request names, and its domain; without it, the object with the id itself.
+///
+/// # Errors
+/// `not-found`.
+pub(super) fn named(app: &Shared, params: &Params, domain: Arc<Domain>, id: String) -> Answer<(Arc<Domain>, String)> {
+    let Some(path) = params.get("h5path") else { return Ok((domain, id)) };
+    let base = params.get("grpid").or_else(|| params.get("parent_id"));
+    let base = if id.is_empty() { base.unwrap_or_else(|| root(&domain)).to_owned() } else { id };
+    Walk { app, params, left: MOST_LINKS, follows: true }.find(&domain, &base, path)
+}
+
 pub(super) async fn post(State(app): State<App>, params: Params, body: Bytes) -> Answer {
     let domain = app.domain(&params).await?;
     let shared = App::clone(&app);
@@ -99,7 +113,8 @@ pub(super) async fn post(State(app): State<App>, params: Params, body: Bytes) ->
             Include { attributes: params.flag("include_attrs"), links: params.flag("include_links"), path: false };
         let mut found = Map::new();
         for path in paths {
-            let (owner, id) = Walk { app: &shared, params: &params, left: MOST_LINKS }.find(&domain, &base, path)?;
+            let (owner, id) =
+                Walk { app: &shared, params: &params, left: MOST_LINKS, follows: false }.find(&domain, &base, path)?;
             let collection = ids::collection(&id).unwrap_or(Collection::Groups);
             let mut object = Found::new(&owner, collection, &id)?.json(&owner, include)?;
             object.insert("domain".to_owned(), json!(owner.name));

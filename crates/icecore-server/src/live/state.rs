@@ -143,6 +143,8 @@ impl State {
             tag: format!("{}-{:x}-{}", self.base, self.salt, self.revision),
             is_marked: true,
             model: OnceLock::from(Arc::new(self.model.clone())),
+            in_file: None,
+            file_objects: OnceLock::new(),
             objects: OnceLock::new(),
             datasets: Kept::default(),
             texts: Texts::default(),

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
 
@@ -22,6 +22,7 @@ use crate::domains::Domain;
 use crate::error::{Answer, Failure};
 use crate::etag;
 use crate::params::Params;
+use crate::ranges::Part;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/zarr/{*key}", get(answer))
@@ -84,25 +85,8 @@ fn taken_apart(key: &str) -> Answer<(String, Key)> {
 
 /// The body, or the requested range of it.
 fn ranged(headers: &HeaderMap, body: Bytes) -> Response {
-    let accepts = (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    let asked = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
-    let Some(range) = asked.and_then(|text| text.strip_prefix("bytes=")).filter(|text| !text.contains(',')) else {
-        return ([accepts], body).into_response();
-    };
-    let length = body.len();
-    let Some((first, last)) = range.split_once('-') else { return ([accepts], body).into_response() };
-    let (first, last): (Option<usize>, Option<usize>) = (first.parse().ok(), last.parse().ok());
-    let (start, end) = match (first, last) {
-        (Some(first), last) => (first, last.map_or(length, |last| last.saturating_add(1).min(length))),
-        (None, Some(last)) => (length.saturating_sub(last), length),
-        (None, None) => (0, length),
-    };
-    if start >= end {
-        let total = (header::CONTENT_RANGE, format!("bytes */{length}"));
-        return (StatusCode::RANGE_NOT_SATISFIABLE, [total]).into_response();
-    }
-    let place = (header::CONTENT_RANGE, format!("bytes {start}-{}/{length}", end - 1));
-    (StatusCode::PARTIAL_CONTENT, [place], [accepts], body.slice(start..end)).into_response()
+    let length = body.len() as u64;
+    Part::of(headers, length).response(length, |part| body.slice(part.start as usize..part.end as usize))
 }
 
 #[cfg(test)]
