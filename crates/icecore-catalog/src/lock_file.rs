@@ -163,7 +163,7 @@ impl Watch {
             self.holder = None;
             return Ok(());
         };
-        if !self.holder.as_ref().is_some_and(|(seen, _)| *seen == found) {
+        if self.holder.as_ref().is_none_or(|(seen, _)| *seen != found) {
             self.holder = Some((found.clone(), Instant::now()));
         }
         let since = self.holder.as_ref().map_or(Duration::ZERO, |(_, since)| since.elapsed());

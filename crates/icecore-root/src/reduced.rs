@@ -70,10 +70,7 @@ fn range(title: &str) -> (f64, f64) {
     let mut parts = inside.splitn(3, ',');
     let low = limit(parts.next().unwrap_or_default());
     let high = limit(parts.next().unwrap_or_default());
-    let bits = match parts.next().map(|bits| integer(bits).unwrap_or(32)) {
-        Some(bits @ 2..=32) => bits,
-        _ => 32,
-    };
+    let bits = parts.next().and_then(integer).filter(|bits| (2..=32).contains(bits)).unwrap_or(32);
     let steps = if bits < 32 { (1u64 << bits) as f64 } else { f64::from(u32::MAX) };
     if low < high {
         (low, steps / (high - low))
