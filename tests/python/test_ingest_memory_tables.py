@@ -181,6 +181,15 @@ def test_an_array_beside_a_replaced_table_has_its_length(tmp_path: Path) -> None
         icecore.pack(pa.table({"n": [1, 2]}), place, group="/t", replace=True)
     assert refused.value.kind == "mismatch"
     assert icecore.open(place).table("/t", ["n", "x", "k"]).scan().count() == 50
+    np.save(tmp_path / "c.npy", np.arange(4))
+    both = [pa.table({"n": [1, 2]}), tmp_path / "c.npy"]
+    report = icecore.pack(both, place, group="/t", replace=True, keep_going=True)
+    assert [failure.kind for failure in report.failures] == ["mismatch"]
+    assert "/t/c" in icecore.open(place)
+    names = ["n", "x", "k"]
+    assert icecore.open(place).table("/t", names).scan().read_all().equals(numbers(50)), (
+        "nothing of it is lost"
+    )
     icecore.pack(numbers(50).select(["n"]), place, group="/t", replace=True)
     assert {"/t/n", "/t/mine"} <= set(icecore.open(place))
     assert "/t/k" not in icecore.open(place)

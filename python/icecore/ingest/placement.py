@@ -181,6 +181,10 @@ def assemble(
     found = list(unfitting(result.steps, repo, check, deleted))
     refused = {failure.name for failure in found}
     result.failures += found
+    for step in result.steps:
+        parent = step.path.rsplit("/", 1)[0] or "/"
+        if step.source in refused and parent in nodes:  # stays as it is: attributes, and columns of a table
+            result.groups.pop(parent, None)
     result.steps = [step for step in result.steps if step.source not in refused]
     return result
 
