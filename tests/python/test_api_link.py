@@ -109,13 +109,18 @@ def test_group(tmp_path: Path) -> None:
 
 
 def test_two_sources_in_one_group(tmp_path: Path) -> None:
-    granule(tmp_path / "g.h5")
-    granule(tmp_path / "h.h5")
+    data = granule(tmp_path / "g.h5")
+    granule(tmp_path / "h.h5", seed=1)
     with pytest.raises(icecore.Error) as caught:
         icecore.link([tmp_path / "g.h5", tmp_path / "h.h5"], tmp_path / "r.icecore", "/same")
     assert caught.value.kind == "exists"
     assert "--concat" in caught.value.hint
     assert not (tmp_path / "r.icecore").exists()
+    granule(tmp_path / "twin.h5")
+    report = icecore.link([tmp_path / "g.h5", tmp_path / "twin.h5"], tmp_path / "t.icecore", "/same")
+    assert report.count("skipped") == 4, "equal arrays are stored once"
+    for name, values in data.items():
+        np.testing.assert_array_equal(icecore.open(tmp_path / "t.icecore")[f"/same/{name}"][...], values)
     icecore.link([tmp_path / "g.h5", tmp_path / "h.h5"], tmp_path / "r.icecore")
     assert {"/g/gzip", "/h/gzip"} <= set(icecore.open(tmp_path / "r.icecore"))
 

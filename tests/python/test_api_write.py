@@ -294,10 +294,12 @@ def test_region_forms(tmp_path: Path) -> None:
             ((slice(2, 4), -1), [5, 6]),
             ((..., 2), 3),
             (slice(-2, None), np.ones((2, 7))),
+            ((slice(None, None, 2), slice(1, None, 3)), [[8, 9], [10, 11], [12, 13]]),
+            ((slice(5, 0, 2), 0), 14),  # empty
         ]:
             a[sel] = data
             expected[sel] = data
-        for bad in [(slice(None, None, 2),), ([1, 2],), (6,), (0, 0, 0)]:
+        for bad in [(slice(None, None, -1),), (slice(None, None, 0),), ([1, 2],), (6,), (0, 0, 0)]:
             with pytest.raises(IndexError):
                 a[bad] = 0
         with pytest.raises(ValueError, match="region of shape"):

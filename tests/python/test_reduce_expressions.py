@@ -125,7 +125,7 @@ def test_reductions_do_not_import_pandas(table: Any, what: str) -> None:
     place = Path(table._group.repo.url.removeprefix("file://"))
     code = (
         "import sys; from icecore import cli; "
-        f"cli.main(['query', {str(place)!r}, '/t', '--reduce', {what!r}]); "
-        "sys.exit('pandas' in sys.modules)"
+        f"status = cli.run(['query', {str(place)!r}, '/t', '--reduce', {what!r}]); "
+        "sys.exit(status or 'pandas' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -11,9 +11,9 @@ from typing import Any
 from icecore import errors
 from icecore.ingest.placement import Assembly
 from icecore.ingest.resolve_sources import Source
+from icecore.ingest.shared_arrays import replaced_columns
 from icecore.redaction import redact, unsigned
 from icecore.repository import address
-from icecore.repository.nodes import OURS
 from icecore.repository.open import create, open
 from icecore.repository.repo import Repo
 from icecore.sources.failure import Failure
@@ -148,12 +148,8 @@ def write_groups(writer: Writer, assembly: Assembly, replace: bool) -> None:
 
 def _drop_columns(writer: Writer, path: str, attrs: Mapping[str, Any]) -> None:
     """Delete columns of a replaced table that the new table does not have: their length would differ."""
-    node = writer.base()._nodes.get(path)
-    if node is None or "table" not in attrs.get(OURS, {}):
-        return
-    old = node.ours.get("table", {}).get("columns", [])
-    for name in set(old) - set(attrs[OURS]["table"]["columns"]):
-        if writer._native.exists(column := address.join(path, name)):
+    for column in replaced_columns(writer.base()._nodes, path, attrs):
+        if writer._native.exists(column):
             writer.delete(column)
 
 

@@ -19,7 +19,7 @@ from icecore.ingest.finer_times import adapt
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
 from icecore.ingest.resolve_sources import Source
-from icecore.ingest.shared_arrays import Meeting, SharedArrays, shared, unfitting
+from icecore.ingest.shared_arrays import Meeting, SharedArrays, replaced_columns, shared, unfitting
 from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
@@ -174,9 +174,17 @@ def assemble(
             raise
         except errors.Error as error:
             result.failures.append(Failure.of(sources[0].name, error))
-    found = list(unfitting(result.steps, repo, check))
+    deleted: set[str] = set()
+    if existing.replace:
+        for path, attrs in result.groups.items():
+            deleted |= replaced_columns(nodes, path, attrs)
+    found = list(unfitting(result.steps, repo, check, deleted))
     refused = {failure.name for failure in found}
     result.failures += found
+    for step in result.steps:
+        parent = step.path.rsplit("/", 1)[0] or "/"
+        if step.source in refused and parent in nodes:  # stays as it is: attributes, and columns of a table
+            result.groups.pop(parent, None)
     result.steps = [step for step in result.steps if step.source not in refused]
     return result
 

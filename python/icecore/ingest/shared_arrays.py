@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.ingest.repository_source import stored_entry
+from icecore.repository import address
 from icecore.repository.array import Array
+from icecore.repository.nodes import OURS
 from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
@@ -124,17 +126,28 @@ class SharedArrays:
         return True
 
 
-def unfitting(steps: Iterable[Step], repo: Repo | None, check: SharedArrays) -> Iterator[Failure]:
+def replaced_columns(nodes: Mapping[str, Node], path: str, attrs: Mapping[str, Any]) -> set[str]:
+    """Return the paths of stored columns that the table with these attributes replaces but does not have."""
+    node, new = nodes.get(path), attrs.get(OURS, {}).get("table")
+    if node is None or new is None:
+        return set()
+    old = node.ours.get("table", {}).get("columns", [])
+    return {address.join(path, name) for name in set(old) - set(new["columns"])}
+
+
+def unfitting(
+    steps: Iterable[Step], repo: Repo | None, check: SharedArrays, deleted: Collection[str] = ()
+) -> Iterator[Failure]:
     """Yield a failure for each new array that does not fit the other arrays of its group.
 
     Dimensions of one name must have one length. A replaced coordinate must be equal to the stored one if
-    arrays that stay in the group depend on it.
+    arrays that stay in the group depend on it. Stored arrays in ``deleted`` do not stay.
     """
     by_group: dict[str, list[Step]] = {}
     for step in steps:
         by_group.setdefault(step.path.rsplit("/", 1)[0] or "/", []).append(step)
     for group, new in by_group.items():
-        written = {step.path for step in new}
+        written = {step.path for step in new}.union(deleted)
         inside = repo._members(group) if repo is not None else ()
         stay = [node for node in inside if node.is_array and node.path not in written]
         if stay or len({step.source for step in new}) > 1:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository.upper_rooms import provider
+from icecore.tables.query.group_columns import listed
 from icecore.tables.query.table_columns import TableColumns
 
 if TYPE_CHECKING:
@@ -125,9 +126,10 @@ class Table(TableColumns):
         """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
-        given = None if columns is None else [name for name in columns if name not in self._expressions]
+        asked = None if columns is None else listed(columns)
+        given = None if asked is None else [name for name in asked if name not in self._expressions]
         names = [*self._columns, *self._lists] if given is None else self._names(given)
-        names += [name for name in columns or () if name in self._expressions]
+        names += [name for name in asked or () if name in self._expressions]
         if client is not None:
             if any(name in self._lists for name in names):
                 message = f"{self.path}: columns of lists of any length can't be scanned on a cluster"
