@@ -117,6 +117,7 @@ pub(crate) fn runs(references: &[(u32, u64)], kept: &[ManifestRef]) -> Vec<Range
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use icechunk::format::ManifestId;
 

@@ -7,12 +7,14 @@ use crate::dtype::DType;
 use crate::layout::{By, Form, Head, Layout, Struct};
 use crate::reduced::Reduced;
 
+type MakeColumn = dyn Fn(&[u64]) -> Column;
+
 /// An element type: its form, the bytes of a value, and the column of values.
 struct Element {
     name: String,
     layout: Layout,
     write: Box<dyn Fn(u64) -> Vec<u8>>,
-    column: Box<dyn Fn(&[u64]) -> Column>,
+    column: Box<MakeColumn>,
 }
 
 fn numbers(dtype: DType, shape: &[u64], bytes: Vec<u8>) -> Column {
@@ -94,7 +96,7 @@ fn elements() -> Vec<Element> {
             _ => 0x0300_0000u32.to_be_bytes().to_vec(),
         }),
         column: Box::new(|all| {
-            let bits = |n: &u64| if n % 3 == 0 { 0x0300_0010u32 } else { 0x0300_0000 };
+            let bits = |n: &u64| if n.is_multiple_of(3) { 0x0300_0010u32 } else { 0x0300_0000 };
             numbers(DType::UInt32, &[], all.iter().flat_map(|n| bits(n).to_ne_bytes()).collect())
         }),
     });

@@ -26,7 +26,9 @@ pub trait Delegate: Debug + Send + Sync {
 
 /// Finds a domain that the request's user may read.
 #[derive(Clone)]
-pub struct Locate(pub Arc<dyn Fn(&str) -> Result<Located> + Send + Sync>);
+pub struct Locate(pub Arc<Locator>);
+
+type Locator = dyn Fn(&str) -> Result<Located> + Send + Sync;
 
 impl Debug for Locate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

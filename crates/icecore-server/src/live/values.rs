@@ -24,6 +24,9 @@ pub(crate) enum Places {
     Points(Vec<u64>),
 }
 
+/// A region of a chunk, and the elements in it: their places and their numbers in the request.
+type Moved = (Region, Vec<(usize, usize)>);
+
 /// One axis of a chunk: its start, its length, and what of the selection lies in it.
 struct Cut {
     start: u64,
@@ -189,7 +192,7 @@ fn of_picks(meta: &ArrayMeta, picks: &Picks, each: &mut dyn FnMut(Patch<'_>) -> 
 
 fn of_points(meta: &ArrayMeta, points: &[u64], each: &mut dyn FnMut(Patch<'_>) -> Result<()>) -> Result<()> {
     let rank = meta.shape.len().max(1);
-    let mut patches: BTreeMap<Vec<u64>, (Region, Vec<(usize, usize)>)> = BTreeMap::new();
+    let mut patches: BTreeMap<Vec<u64>, Moved> = BTreeMap::new();
     for (number, point) in points.chunks_exact(rank).enumerate() {
         let (mut start, mut shape, mut to) = (Vec::new(), Vec::new(), 0);
         for ((axis, len), at) in meta.grid.axes.iter().zip(&meta.shape).zip(point) {
