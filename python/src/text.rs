@@ -173,8 +173,8 @@ fn pad_rows<'py>(py: Python<'py>, template: &[u8], text: &[u8], characters: Vec<
     PyBytes::new(py, &padded(template, &characters, text))
 }
 
-/// What a parser of lines is made of: counts by length, positions, counts by field, bytes.
-type LineShape = (BTreeMap<usize, u64>, Vec<u64>, BTreeMap<usize, u64>, Vec<u8>);
+/// Lines by length, lines that occupy each column, lines by words, and the widest character of each column.
+type LineCounts = (BTreeMap<usize, u64>, Vec<u64>, BTreeMap<usize, u64>, Vec<u8>);
 
 /// ({length: lines}, for each column the number of lines with anything but a space or a tab there, {words: lines}, for
 /// each column the most bytes of a character there without the first) of the lines that are neither blank nor comments
@@ -186,7 +186,7 @@ fn line_shape(
     text: PyReadonlyArray1<'_, u8>,
     like: Vec<usize>,
     characters: bool,
-) -> PyResult<LineShape> {
+) -> PyResult<LineCounts> {
     let text = text.as_slice()?;
     let shape = py.detach(|| LineShape::of(text, &like, characters));
     Ok((shape.lengths, shape.occupied, shape.words, shape.wide))
