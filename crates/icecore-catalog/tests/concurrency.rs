@@ -143,7 +143,8 @@ fn different_nodes_both_succeed() {
     one.commit("one").unwrap();
     two.commit("two").unwrap();
     let main = home.main();
-    assert_eq!(paths(&main), ["/", "/__icecore__", "/shared", "/shared/one", "/shared/two"]);
+    let expected = ["/", "/__icecore__", "/__icecore__/sources", "/shared", "/shared/one", "/shared/two"];
+    assert_eq!(paths(&main), expected);
     assert!(
         main.source_identity("https://h/x/one").unwrap().is_some()
             && main.source_identity("https://h/x/two").unwrap().is_some()
