@@ -95,7 +95,7 @@ fn it_can_be_read_in_few_round_trips_and_not_written() {
     // The three arrays share a manifest.
     assert_eq!((looking_up, tables, count.load(Ordering::SeqCst)), (1, 1, 0));
     assert!(opening <= 6, "{opening} requests");
-    assert_eq!(paths(&main), ["/", "/__icecore__", "/a", "/b", "/c"]);
+    assert_eq!(paths(&main), ["/", "/__icecore__", "/__icecore__/sources", "/a", "/b", "/c"]);
     assert_eq!(bytes(&repo, &main, "/b", 0).unwrap(), b"/b/b");
     assert_eq!(
         repo.native_location(),

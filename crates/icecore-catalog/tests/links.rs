@@ -38,7 +38,7 @@ fn links_are_kept_with_their_identity() {
     let (url, who, _) = linked(&home, "a b.h5");
     let repo = home.open();
     let main = repo.snapshot(None).unwrap();
-    assert_eq!(paths(&main), ["/", HIDDEN_GROUP, "/l", "/l/a"]);
+    assert_eq!(paths(&main), ["/", HIDDEN_GROUP, "/__icecore__/sources", "/l", "/l/a"]);
     let table = main.table("/l/a").unwrap();
     assert_eq!(table.objects[0].location, Location::Link(url.clone()));
     assert_eq!(
