@@ -224,7 +224,9 @@ mod tests {
             .iter()
             .flat_map(|source| source.split("#[cfg(test)]").next())
             .flat_map(|s| s.split(".route(\"").skip(1));
-        parts.filter_map(|part| part.split('"').next()).map(|path| path.replace("{*", "{")).collect()
+        // A collection is described once, with and without a slash behind it.
+        let paths = parts.filter_map(|part| part.split('"').next());
+        paths.map(|path| if path == "/" { path } else { path.trim_end_matches('/') }.replace("{*", "{")).collect()
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn writes() {
             "POST",
             dataset.clone(),
             json!({"type": "H5T_STD_I32LE", "shape": [u64::MAX, u64::MAX], "value": [1]}).to_string(),
-            422,
+            400,
         ),
         (
             "POST",
