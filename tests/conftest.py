@@ -36,8 +36,8 @@ settings.register_profile(
 )
 settings.load_profile("search" if "ICECORE_EXAMPLES" in os.environ else "repeat")
 
-# Repositories of tests are scratch data; `test_power_failure.py` turns it on for its processes.
-os.environ.setdefault("ICECORE_SYNC", "0")
+# Repositories of tests are scratch data; `test_power_failure.py` changes it for its processes.
+os.environ.setdefault("ICECORE_DURABILITY", "none")
 
 _stderr = os.dup(2)
 

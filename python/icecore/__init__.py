@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from icecore.ingest.relink import relink
     from icecore.products.run import run
     from icecore.repository.array import Array
+    from icecore.repository.copies import clone, pull, repair
     from icecore.repository.group import Group
     from icecore.repository.open import create, open
     from icecore.repository.read_plan import Plan
@@ -45,12 +46,15 @@ __all__ = [
     "Table",
     "Writer",
     "assay",
+    "clone",
     "create",
     "gwpy",
     "link",
     "open",
     "pack",
+    "pull",
     "relink",
+    "repair",
     "run",
 ]
 
@@ -63,12 +67,15 @@ _HOMES = {
     "Table": "icecore.tables.query.table",
     "Writer": "icecore.writing.writer",
     "assay": "icecore.ingest.assay",
+    "clone": "icecore.repository.copies",
     "create": "icecore.repository.open",
     "gwpy": "icecore.integrations.gwpy",
     "link": "icecore.ingest.link",
     "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
+    "pull": "icecore.repository.copies",
     "relink": "icecore.ingest.relink",
+    "repair": "icecore.repository.copies",
     "run": "icecore.products.run",
 }
 

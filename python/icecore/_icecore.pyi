@@ -196,6 +196,27 @@ class Text:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+_Place = tuple[str, dict[str, str], list[str] | None]
+
+def clone_repository(
+    source: _Place,
+    target: _Place,
+    ref: str | None,
+    group: str | None,
+    shallow: bool,
+    pack_links: bool,
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Any]: ...
+def pull_repository(
+    copy: _Place,
+    source: str | None,
+    options: Callable[[str], _Place],
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Any]: ...
+def repair_repository(
+    repo: _Place, copy: _Place, trust_copy: bool, progress: Callable[[int, int], None] | None
+) -> dict[str, Any]: ...
+
 @final
 class Restoring:
     def __new__(

@@ -3,6 +3,7 @@
 mod array;
 mod assay;
 mod codecs;
+mod copies;
 mod delegate;
 mod error;
 mod forks;
@@ -47,6 +48,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     root::register(module)?;
     rows::register(module)?;
     serve::register(module)?;
+    copies::register(module)?;
     forks::register(module)?;
     module.add_class::<table::Table>()?;
     module.add_class::<scan::Scan>()?;

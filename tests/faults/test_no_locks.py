@@ -81,6 +81,46 @@ def test_no_commit_of_eight_processes_is_lost(tmp_path: Path) -> None:
     assert len(repo.log()) == 162
 
 
+#: says what is committed
+SAYING = """
+import sys, icecore
+for k in range(int(sys.argv[3])):
+    path = f"/p{sys.argv[2]}_{k}"
+    with icecore.open(sys.argv[1]).writer("x") as writer:
+        writer.array(path, "i8", (3,))[...] = k
+    print(path, flush=True)
+"""
+
+
+def commits_with_killed_writers(place: Path, environment: dict[str, str], commits: int = 20) -> None:
+    """8 processes commit; 4 of them are killed: no acknowledged commit is lost, and no lock stays."""
+    command = [sys.executable, "-c", SAYING, str(place)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    running = [
+        subprocess.Popen([*command, str(i), str(commits)], env=environment, **pipes)  # type: ignore[call-overload]
+        for i in range(8)
+    ]
+    said: list[str] = []
+    for i, process in enumerate(running[:4]):
+        said += [process.stdout.readline().strip() for _ in range(1 + i)]
+        process.kill()
+    for process in running:
+        said += process.communicate(timeout=200)[0].split()
+    assert [process.returncode for process in running] == [-9] * 4 + [0] * 4
+    repo = icecore.open(place)
+    assert set(said) <= set(repo.arrays)
+    assert sum(name.startswith(("/p4", "/p5", "/p6", "/p7")) for name in repo.arrays) == 4 * commits
+    assert not repo.verify(history=True)
+    subprocess.run([*command, "last", "1"], env=environment, check=True, timeout=100, capture_output=True)
+    assert not list(place.glob(".icecore.lock.*"))
+
+
+def test_killed_writers_leave_no_lock(tmp_path: Path) -> None:
+    library = _library(tmp_path, NO_LOCKS.replace("NUMBER", "ENOSYS"))
+    icecore.create(tmp_path / "r.icecore")
+    commits_with_killed_writers(tmp_path / "r.icecore", _environment(library), 6)
+
+
 def test_where_nothing_works_the_file_system_is_named_and_nothing_stays(tmp_path: Path) -> None:
     refuse = (
         NO_LINKS

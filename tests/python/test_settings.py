@@ -13,7 +13,7 @@ GOOD = {
     "ICECORE_CACHE": "0",
     "ICECORE_RESULT_POOL": " 1000 ",
     "ICECORE_PORTABLE": "0",
-    "ICECORE_SYNC": "1",
+    "ICECORE_DURABILITY": "full",
 }
 
 

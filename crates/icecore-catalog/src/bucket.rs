@@ -14,6 +14,7 @@ use object_store::prefix::PrefixStore;
 use serde::{Deserialize, Serialize};
 
 use crate::cloud::cloud_store;
+use crate::verbs::{Copying, must_be_conditional};
 
 #[derive(Serialize, Deserialize)]
 struct Bucket {
@@ -31,6 +32,17 @@ pub(crate) fn storage(base: &str, prefix: &str, options: &BTreeMap<String, Strin
     let made = serde_json::to_value(&backend)
         .and_then(|backend| serde_json::from_value::<ObjectStorage>(serde_json::json!({ "backend": backend })));
     made.map_err(|e| Error::new(ErrorKind::Internal, format!("{base}/{prefix}: {e}")))
+}
+
+/// Rejects a bucket in which one of two concurrent commits would be lost. Google's and Azure's stores have conditional
+/// writes; services that imitate S3 may lack them.
+pub(crate) async fn check(base: &str, prefix: &str, options: &BTreeMap<String, String>) -> Result<()> {
+    if !base.starts_with("s3://") {
+        return Ok(());
+    }
+    let url = format!("{base}/{prefix}");
+    let path = Path::parse(prefix).map_err(|e| Error::new(ErrorKind::Invalid, format!("{url}: {e}")))?;
+    must_be_conditional(&PrefixStore::new(cloud_store(base, options)?, path), &url).await
 }
 
 /// Omits the options: some are secrets.
@@ -52,7 +64,7 @@ impl ObjectStoreBackend for Bucket {
         let failed = |message: String| StorageError::capture(StorageErrorKind::Other(message));
         let prefix = Path::parse(&self.prefix).map_err(|e| failed(format!("{self}: {e}")))?;
         let store = cloud_store(&self.base, &self.options).map_err(|e| failed(e.message))?;
-        Ok(Arc::new(PrefixStore::new(store, prefix)))
+        Ok(Arc::new(Copying::new(Arc::new(PrefixStore::new(store, prefix)))))
     }
 
     fn prefix(&self) -> String {

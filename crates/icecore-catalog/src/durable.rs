@@ -30,7 +30,7 @@ use object_store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::error::root_io;
+use crate::error::{EMFILE, ENFILE, root_io};
 use crate::lock_file::{confirm, lacks_links};
 use crate::process::PerProcess;
 
@@ -42,13 +42,18 @@ const CONTENT: [&str; 6] = ["chunks", "manifests", "snapshots", "transactions", 
 const AT_ONCE: usize = 16;
 /// Files that may wait for the next commit; further ones are synchronised at once, so that a commit's wait is bounded.
 const WAITING: usize = 1024;
-/// Environment variable that turns synchronisation off for the whole process.
-const SYNC: &str = "ICECORE_SYNC";
+/// Environment variable with the default of the process.
+pub(crate) const DURABILITY: &str = "ICECORE_DURABILITY";
+/// Value of the variable and of the storage option for scratch data: nothing is synchronised.
+pub(crate) const NONE: &str = "none";
+/// The other value, and the default: changes are on disk when they return.
+pub(crate) const FULL: &str = "full";
 
-/// Whether this process synchronises the files that it writes: `ICECORE_SYNC=0` turns it off.
+/// Whether this process synchronises the files that it writes, unless a repository's options say otherwise:
+/// `ICECORE_DURABILITY=none` turns it off.
 #[must_use]
 pub fn is_durable() -> bool {
-    std::env::var(SYNC).map_or(true, |value| value.trim() != "0")
+    std::env::var(DURABILITY).map_or(true, |value| value.trim() != NONE)
 }
 
 /// The files of one directory that were written and not synchronised yet.
@@ -88,7 +93,21 @@ impl Unsynced {
         lock(&self.files).len() >= WAITING
     }
 
-    /// Synchronises all noted files and the directories that name them, up to `root`. After an error they stay noted.
+    /// Removes the files of a failed synchronisation, and those in a directory of one. The system reports such a failure
+    /// once: the next attempt would succeed although the data are lost. Without the files no commit can refer to them.
+    fn forget(&self, files: &[PathBuf], is_lost: &[&FilePath]) {
+        let mut left = lock(&self.files);
+        for file in files {
+            let above = file.parent();
+            if is_lost.iter().any(|lost| *lost == file || Some(*lost) == above) {
+                let _it_stays_unreferenced = std::fs::remove_file(file);
+                left.remove(file);
+            }
+        }
+    }
+
+    /// Synchronises all noted files and the directories that name them, up to `root`. After an error the files that
+    /// could not be synchronised are removed, and the others stay noted.
     pub fn settle(&self, root: &FilePath) -> io::Result<()> {
         let _turn = lock(&self.turn);
         let files: Vec<PathBuf> = lock(&self.files).iter().cloned().collect();
@@ -98,7 +117,18 @@ impl Unsynced {
         let folders = self.folders(&files, root);
         let all: Vec<(&FilePath, bool)> =
             files.iter().map(|f| (f.as_path(), false)).chain(folders.iter().map(|f| (f.as_path(), true))).collect();
-        each(&all, |(path, is_folder)| if *is_folder { sync_folder(path) } else { sync_file(path) })?;
+        let is_lost = Mutex::new(Vec::new());
+        let done = each(&all, |(path, is_folder)| {
+            let done = open(path).and_then(|opened| match opened {
+                Some(file) => finished(*is_folder, file.sync_all()).inspect_err(|_| lock(&is_lost).push(*path)),
+                None => Ok(()),
+            });
+            done.map_err(|e| named("cannot be brought to disk", path, e))
+        });
+        if let Err(e) = done {
+            self.forget(&files, &lock(&is_lost));
+            return Err(e);
+        }
         lock(&self.known).extend(folders.into_iter().filter(|folder| folder != root));
         let mut left = lock(&self.files);
         for file in &files {
@@ -144,29 +174,74 @@ fn each<T: Sync>(items: &[T], work: impl Fn(&T) -> io::Result<()> + Sync) -> io:
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
+/// An error of the operating system with the path that it is about. Limits of open files are not about a path.
+fn named(what: &str, path: &FilePath, e: io::Error) -> io::Error {
+    match e.raw_os_error() {
+        Some(ENFILE | EMFILE) => e,
+        _ => io::Error::new(e.kind(), format!("{} {what}: {e}", path.display())),
+    }
+}
+
+/// Copies a file into a repository's directory under the name of one of its objects, which it has when it is complete.
+/// Its access rights are those of a new file in that directory.
+pub(crate) fn copy_in(root: &FilePath, name: &str, source: &FilePath, is_durable: bool) -> io::Result<u64> {
+    let target = root.join(name);
+    std::fs::create_dir_all(target.parent().unwrap_or(root))?;
+    let (mut file, staged) = stage(&target)?;
+    let copied = File::open(source).and_then(|mut source| io::copy(&mut source, &mut file));
+    drop(file);
+    let done = copied.and_then(|bytes| std::fs::rename(&staged, &target).map(|()| bytes));
+    if done.is_err() {
+        let _it_was_not_complete = std::fs::remove_file(&staged);
+    }
+    let bytes = done?;
+    if is_durable {
+        let state = Unsynced::of(root);
+        state.add(target);
+        if state.is_full() {
+            state.settle(root)?;
+        }
+    }
+    Ok(bytes)
+}
+
+/// A new file beside `target`; its name is one that Icechunk and `gc` know as unfinished.
+fn stage(target: &FilePath) -> io::Result<(File, PathBuf)> {
+    let mut number = 1;
+    loop {
+        let mut name = target.as_os_str().to_owned();
+        name.push(format!("#{number}"));
+        match OpenOptions::new().write(true).create_new(true).open(&name) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            done => return done.map(|file| (file, name.into())),
+        }
+    }
+}
+
 /// A file that was deleted in the meantime needs no synchronisation.
-fn sync_file(path: &FilePath) -> io::Result<()> {
+fn open(path: &FilePath) -> io::Result<Option<File>> {
     match File::open(path) {
-        Ok(file) => file.sync_all(),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e),
     }
 }
 
-/// Synchronises a directory's entries. File systems that cannot (some network and FUSE mounts) say so; they keep
+/// File systems that cannot synchronise a directory's entries (some network and FUSE mounts) say so; they keep
 /// directories on the server.
-pub(crate) fn sync_folder(path: &FilePath) -> io::Result<()> {
-    match File::open(path).and_then(|folder| folder.sync_all()) {
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) || e.raw_os_error() == Some(BADF) =>
-        {
+fn finished(is_folder: bool, done: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, Unsupported};
+    match done {
+        Err(e) if is_folder && (matches!(e.kind(), InvalidInput | Unsupported) || e.raw_os_error() == Some(BADF)) => {
             Ok(())
         }
         done => done,
     }
+}
+
+/// Synchronises a directory's entries.
+pub(crate) fn sync_folder(path: &FilePath) -> io::Result<()> {
+    open(path)?.map_or(Ok(()), |folder| finished(true, folder.sync_all()))
 }
 
 /// "Bad file descriptor": the answer of file systems that open directories, but do not synchronise them.
@@ -227,26 +302,19 @@ impl Pointer {
     fn write(&self, payload: &PutPayload, is_new: bool, is_durable: bool) -> io::Result<()> {
         let folder = self.target.parent().unwrap_or(&self.root);
         std::fs::create_dir_all(folder)?;
-        let (file, staged) = self.stage()?;
+        let (file, staged) = stage(&self.target)?;
         let done = self.finish(file, &staged, payload, is_new, is_durable);
         if done.is_err() || is_new {
             let _it_was_renamed = std::fs::remove_file(&staged);
         }
         done?;
-        if is_durable { sync_folder(folder) } else { Ok(()) }
-    }
-
-    /// A new file beside the target; its name is one that Icechunk and `gc` know as unfinished.
-    fn stage(&self) -> io::Result<(File, PathBuf)> {
-        let mut number = 1;
-        loop {
-            let mut name = self.target.as_os_str().to_owned();
-            name.push(format!("#{number}"));
-            match OpenOptions::new().write(true).create_new(true).open(&name) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => number += 1,
-                done => return done.map(|file| (file, name.into())),
-            }
+        if !is_durable {
+            return Ok(());
         }
+        sync_folder(folder).map_err(|e| {
+            let what = "was replaced, but its directory cannot be brought to disk: a power failure may undo the change";
+            named(what, &self.target, e)
+        })
     }
 
     fn finish(

@@ -17,9 +17,9 @@ use icecore_grid::{Error, ErrorKind, redact};
 mod cause;
 
 pub(crate) use cause::object_store;
+pub(crate) use cause::{EMFILE, ENFILE, damaged, decoding, io, is_refused, root_io};
 pub use cause::{NO_RANGES, Refusal, causes, is_gone, lacks_keys, refusal};
 use cause::{ONLINE, VERIFY, conflict, corrupt, new};
-pub(crate) use cause::{damaged, decoding, io, is_refused, root_io};
 
 const PANICKED: &str = "a file of the repository is damaged and could not be decoded";
 const NAMES: &str = "`icecore branch` and `icecore tag` list the existing names";

@@ -8,6 +8,8 @@ use icechunk::format::snapshot::Snapshot;
 
 use crate::lock;
 
+/// Object beside a repository's own that says what it is a copy of; an unfinished copy has it and no root object.
+pub(crate) const MARKER: &str = ".icecore.clone";
 /// Icechunk's directories that the first version is written into, before the root object that names it.
 const FIRST: [&str; 2] = ["snapshots", "transactions"];
 /// Prefix of the temporary file that becomes the root object; a number follows.

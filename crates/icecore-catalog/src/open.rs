@@ -18,7 +18,7 @@ use crate::options::{self, SharedBackend};
 use crate::repo_state::{Opened, RepoState};
 use crate::shell_quote::shell_quote;
 use crate::storage::{Root, Storage};
-use crate::{cloud, containers, durable, error, frame, incomplete_repo, prefix, root, seal};
+use crate::{bucket, cloud, containers, durable, error, frame, incomplete_repo, prefix, root, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -38,6 +38,7 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     let held = hold_new(&root, &lock, options::is_durable(&storage.options)?)?;
     // The lock file is already in the directory, so our check for an empty directory replaces Icechunk's.
     vacant(&root, &backend).await?;
+    check_store(&root, &storage.options).await?;
     let is_checked = !matches!(root, Root::Local(_));
     let created = Repository::create(Arc::clone(&backend)).check_clean_root(is_checked).execute().await;
     let created = created.map_err(error::repository).map_err(error::during(root.url()))?;
@@ -51,9 +52,19 @@ pub(crate) async fn create(storage: &Storage) -> Result<RepoState> {
     open_at(root, storage, lock, backend).await
 }
 
+/// Rejects a bucket that two writers can't share, unless there is one.
+pub(crate) async fn check_store(root: &Root, options: &Options) -> Result<()> {
+    match root {
+        Root::Bucket { base, prefix } if !options::is_single_writer(options, &root.url())? => {
+            bucket::check(base, prefix, &options_for(options, &root.url())).await
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Creates the directory and locks it; if it can't be locked, nothing that was created stays. A process that removes a
 /// repository there at the same time may remove the directory too.
-fn hold_new(root: &Root, lock: &Lock, is_durable: bool) -> Result<Held> {
+pub(crate) fn hold_new(root: &Root, lock: &Lock, is_durable: bool) -> Result<Held> {
     let Root::Local(path) = root else { return lock.hold() };
     let failed = |e: std::io::Error| error::during(format!("cannot create {}", path.display()))(error::io(&e));
     let existing = path.ancestors().find(|folder| folder.exists()).unwrap_or(path).to_owned();
@@ -96,7 +107,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
     if let Root::Local(path) = &root {
         frame::check_file(&path.join("repo"))?;
     }
-    let open = Repository::open(Arc::clone(&backend)).config(options::config(&root)).execute();
+    let open = Repository::open(Arc::clone(&backend)).config(options::config(&root, &storage.options)?).execute();
     let detect = Repository::fetch_spec_version(backend, None);
     let (repository, first) = if root.is_remote() {
         // The root object is fetched twice, concurrently: the second copy serves the first look-up.
@@ -174,7 +185,7 @@ fn none_at(url: &str, what: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("{url}: {what}")).hint(hint)
 }
 
-fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
+pub(crate) fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
     let seconds = match options.get(options::LOCK_TIMEOUT) {
         None => LOCK_SECONDS,
         Some(text) => text.parse().map_err(|_| {
@@ -191,7 +202,7 @@ fn lock_of(root: &Root, options: &Options) -> Result<Lock> {
 }
 
 /// Rejects a location that is not empty.
-async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
+pub(crate) async fn vacant(root: &Root, backend: &SharedBackend) -> Result<()> {
     let url = root.url();
     let exists = || {
         Error::new(ErrorKind::Exists, format!("{url} is a repository already")).hint("open it, or choose another name")
@@ -235,6 +246,11 @@ fn must_hold_repository(path: &Path) -> Result<()> {
     let found = contents(path)?;
     if found.iter().any(|name| is_root(name)) {
         return Ok(());
+    }
+    if found.iter().any(|name| name == incomplete_repo::MARKER) {
+        let message = format!("{url}: a copy of another repository is being made, or was interrupted");
+        return Err(Error::new(ErrorKind::NotFound, message)
+            .hint(format!("run the same command again to continue it: icecore clone SOURCE {}", shell_quote(&url))));
     }
     if is_begun {
         let message = format!("{url}: the repository is being created, or its creation was interrupted");

@@ -28,10 +28,12 @@ use crate::{bucket, cloud, durable, error, web};
 pub(crate) const STRETCH: u32 = 1 << 17;
 /// Seconds to wait for another process's commit.
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
-/// Whether commits to a directory are on disk before they return.
-pub(crate) const SYNC: &str = "sync";
-/// Options that all places accept; the first two have an effect in directories alone.
-const EVERYWHERE: [&str; 3] = [LOCK_TIMEOUT, SYNC, RETRY_TIMEOUT];
+/// Whether commits to a directory are on disk before they return: `full` or `none`.
+pub(crate) const DURABILITY: &str = "durability";
+/// Whether nobody else writes to this repository: buckets without conditional writes need it.
+pub(crate) const SINGLE_WRITER: &str = "single_writer";
+/// Options that all places accept; the first two have an effect in directories alone, the third in buckets.
+const EVERYWHERE: [&str; 4] = [LOCK_TIMEOUT, DURABILITY, SINGLE_WRITER, RETRY_TIMEOUT];
 
 pub(crate) type SharedBackend = Arc<dyn Backend + Send + Sync>;
 
@@ -62,9 +64,20 @@ pub(crate) async fn backend(root: &Root, options: &Options) -> Result<SharedBack
     }
 }
 
-/// Whether commits to a directory are synchronised to disk.
+/// Whether commits to a directory are synchronised to disk: as the options say, or else the environment.
 pub(crate) fn is_durable(options: &Options) -> Result<bool> {
-    Ok(durable::is_durable() && (!options.contains_key(SYNC) || flag(options, SYNC)?))
+    match options.get(DURABILITY).map(String::as_str) {
+        None => Ok(durable::is_durable()),
+        Some(durable::FULL) => Ok(true),
+        Some(durable::NONE) => Ok(false),
+        Some(other) => Err(Error::new(ErrorKind::Invalid, format!("durability {other:?} is unknown"))
+            .hint("full (the default: a commit is on disk when it returns) or none (for scratch data)")),
+    }
+}
+
+/// Whether the user says that nobody else writes to the repository at `url`.
+pub(crate) fn is_single_writer(options: &Options, url: &str) -> Result<bool> {
+    flag(&options_for(options, url), SINGLE_WRITER)
 }
 
 async fn memory(name: &str) -> Result<SharedBackend> {
@@ -96,6 +109,7 @@ fn check(root: &Root, options: &Options) -> Result<()> {
                 .hint(format!("known are {}, {}, for az:// account_name, account_key, sas_token, for gs:// service_account, and for http {HEADER}NAME and the client's timeout, connect_timeout, proxy_url, …; s3://bucket.NAME is for that bucket", S3_OPTIONS.join(", "), EVERYWHERE.join(", "))));
         }
     }
+    is_durable(options)?;
     cloud::check_flags(options)?;
     cloud::check_flags(&options_for(options, &root.url()))
 }
@@ -142,7 +156,7 @@ pub(crate) fn s3_credentials(options: &Options) -> Result<S3Credentials> {
 }
 
 /// Icechunk's settings for this process; none of them are recorded in the repository.
-pub(crate) fn config(root: &Root) -> RepositoryConfig {
+pub(crate) fn config(root: &Root, options: &Options) -> Result<RepositoryConfig> {
     // Icechunk need not cache or preload manifests, because we cache reference tables in a smaller form.
     let caching = CachingConfig { num_chunk_refs: Some(1_000_000), ..CachingConfig::default() };
     let preload = ManifestPreloadConfig { max_total_refs: Some(0), ..ManifestPreloadConfig::default() };
@@ -156,12 +170,12 @@ pub(crate) fn config(root: &Root) -> RepositoryConfig {
         virtual_chunk_location_compression: Some(locations),
         ..ManifestConfig::empty()
     };
-    RepositoryConfig {
+    Ok(RepositoryConfig {
         caching: Some(caching),
         manifest: Some(manifest),
-        storage: Some(settings(root)),
+        storage: Some(settings(root, options)?),
         ..RepositoryConfig::default()
-    }
+    })
 }
 
 /// Arrays grow along their first axis: a commit rewrites the references of the last manifest, not those of the whole
@@ -171,7 +185,7 @@ fn splitting() -> ManifestSplittingConfig {
     ManifestSplittingConfig { split_sizes: Some(vec![(ManifestSplitCondition::AnyArray, vec![first])]) }
 }
 
-fn settings(root: &Root) -> Settings {
+pub(crate) fn settings(root: &Root, options: &Options) -> Result<Settings> {
     // Local files are read in one request. Over a network, a few retries within seconds are better than minutes without
     // a message.
     let (requests, size) = if root.is_remote() { (16, 8 << 20) } else { (1, 1 << 30) };
@@ -181,7 +195,12 @@ fn settings(root: &Root) -> Settings {
     };
     let retries =
         RetriesSettings { max_tries: NonZeroU16::new(5), initial_backoff_ms: Some(100), max_backoff_ms: Some(2_000) };
-    Settings { concurrency: Some(concurrency), retries: root.is_remote().then_some(retries), ..Settings::default() }
+    let retries = root.is_remote().then_some(retries);
+    let mut settings = Settings { concurrency: Some(concurrency), retries, ..Settings::default() };
+    if root.is_remote() && is_single_writer(options, &root.url())? {
+        (settings.unsafe_use_conditional_create, settings.unsafe_use_conditional_update) = (Some(false), Some(false));
+    }
+    Ok(settings)
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use std::path::Path;
 use icechunk::format::snapshot::Snapshot;
 use icecore_grid::Result;
 
-use crate::durable::{is_durable, sync_folder};
+use crate::durable::sync_folder;
 use crate::lock;
 use crate::repo::Repo;
 use crate::repo_state::RepoState;
 use crate::runtime::run;
 use crate::storage::Root;
-use crate::{error, names};
+use crate::{error, names, options};
 
 impl Repo {
     /// Deletes the repository and its directory; with `only_if_bare` only if no branch has a commit. Waits for running commits;
@@ -29,7 +29,8 @@ impl Repo {
             let held = shared.lock.hold()?;
             let is_wanted = !only_if_bare || is_bare(shared).await?;
             if is_wanted {
-                erase(folder).map_err(|e| error::during(format!("removing {}", folder.display()))(error::io(&e)))?;
+                erase(folder, options::is_durable(&shared.options)?)
+                    .map_err(|e| error::during(format!("removing {}", folder.display()))(error::io(&e)))?;
             }
             drop(held);
             Ok(is_wanted)
@@ -47,14 +48,14 @@ async fn is_bare(shared: &RepoState) -> Result<bool> {
 }
 
 /// The root object is deleted first: after that the repository does not exist. The lock is deleted last.
-fn erase(folder: &Path) -> io::Result<()> {
+fn erase(folder: &Path, is_durable: bool) -> io::Result<()> {
     let is_there = |e: &io::Error| e.kind() != io::ErrorKind::NotFound;
     match std::fs::remove_file(folder.join("repo")) {
         Err(e) if is_there(&e) => return Err(e),
         _ => {}
     }
     // After a power failure nothing may point to files that are gone.
-    if is_durable() {
+    if is_durable {
         sync_folder(folder)?;
     }
     for entry in std::fs::read_dir(folder)? {

@@ -5,6 +5,7 @@
 
 pub mod cancel;
 mod changes;
+mod copies;
 pub mod group;
 pub mod memory;
 mod pool;
@@ -19,6 +20,7 @@ mod worker_pool;
 pub mod write;
 
 pub use changes::{Change, changes};
+pub use copies::{read_links, repair};
 pub use pool::pool;
 pub use settings::check_environment;
 

@@ -15,7 +15,7 @@ const NUMBERS: [(&str, &str, &str); 3] = [
     (RESULT_POOL, "a number of bytes (0: none)", "268435456"),
 ];
 const PORTABLE: &str = "ICECORE_PORTABLE";
-const SYNC: &str = "ICECORE_SYNC";
+const DURABILITY: &str = "ICECORE_DURABILITY";
 
 /// The number in a variable; `None` if it is unset or invalid, which [`check_environment`] reports.
 pub(crate) fn number(name: &str) -> Option<usize> {
@@ -31,9 +31,8 @@ pub fn check_environment() -> Result<()> {
     for (name, takes, example) in NUMBERS {
         check(name, takes, example, is_number)?;
     }
-    [(PORTABLE, "1"), (SYNC, "0")]
-        .into_iter()
-        .try_for_each(|(name, example)| check(name, "0 or 1", example, |text| matches!(text, "0" | "1")))
+    check(PORTABLE, "0 or 1", "1", |text| matches!(text, "0" | "1"))?;
+    check(DURABILITY, "full or none", "none", |text| matches!(text, "full" | "none"))
 }
 
 fn check(name: &str, takes: &str, example: &str, is_good: impl Fn(&str) -> bool) -> Result<()> {

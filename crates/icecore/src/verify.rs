@@ -1,6 +1,6 @@
 //! verify: check that all references of a snapshot exist and are unchanged and readable.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -172,6 +172,38 @@ fn decode(
     })?;
     problems.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));
     Ok(())
+}
+
+/// Which of these objects of the repository hold a chunk of this version that can't be decoded.
+///
+/// # Errors
+/// Only errors that prevent the check itself, and Interrupted.
+pub(crate) fn undecodable(
+    repo: &Repo,
+    snapshot: &Snapshot,
+    names: &HashSet<String>,
+    cancel: &AtomicBool,
+) -> Result<HashSet<String>> {
+    let mut broken = HashSet::new();
+    let options = ReadOptions { cache: false, ..ReadOptions::default() };
+    for node in snapshot.nodes().iter().filter(|n| n.is_array) {
+        let view = ArrayView::open(repo, snapshot, &node.path)?;
+        let table = view.table()?;
+        let name = |object: u32| match table.objects.get(object as usize).map(|object| &object.location) {
+            Some(Location::Native(name)) if names.contains(name) => Some(name.clone()),
+            _ => None,
+        };
+        for (flat, place) in table.iter() {
+            let Place::Range { object, .. } = place else { continue };
+            let Some(name) = name(object).filter(|name| !broken.contains(name)) else { continue };
+            go_on(cancel)?;
+            let coords = view.meta().grid.coords(flat);
+            if read_region(&view, &view.meta().grid.region(&coords), &options).is_err() {
+                broken.insert(name);
+            }
+        }
+    }
+    Ok(broken)
 }
 
 fn read_region(view: &ArrayView, region: &Region, options: &ReadOptions) -> Result<()> {

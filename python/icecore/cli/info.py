@@ -23,6 +23,13 @@ _SHOWN = 5
 def info(
     repo: RepoArgument,
     path: Annotated[str, typer.Argument(metavar="[PATH]", help="An array or a group.")] = "/",
+    file_system: Annotated[
+        bool,
+        typer.Option(
+            "--file-system",
+            help="Instead: locks, renames, synchronisation and free space of REPO's directory.",
+        ),
+    ] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -32,9 +39,44 @@ def info(
     """
     from icecore.repository.array import Array
 
+    if file_system:
+        found = _file_system(repo)
+        emit(found, json, _file_system_text(found))
+        return
     item = open_repo(repo, storage)[path]
     facts = _array(item) if isinstance(item, Array) else _group(item)
     emit(facts, json, _text(facts))
+
+
+def _file_system(repo: str) -> dict[str, Any]:
+    """Return what the file system of a repository offers, and the number of the repository's files."""
+    import os
+    from pathlib import Path
+
+    from icecore.filesystem.capabilities import capabilities
+    from icecore.repository import address
+
+    place = address.location(repo)
+    if address.is_url(place) and not place.startswith("file://"):
+        message = f"{place} is in an object store, which needs no locks"
+        raise errors.make("unsupported", message, "--file-system needs a directory")
+    folder = Path(place.removeprefix("file://"))
+    while not folder.is_dir():
+        folder = folder.parent
+    files = sum(len(names) for _, _, names in os.walk(folder)) if (folder / "repo").exists() else 0
+    return {**capabilities(str(folder)), "files": files}
+
+
+def _file_system_text(found: dict[str, Any]) -> str:
+    from icecore.display import text
+
+    shown = {**found, "bytes_free": text.size(found["bytes_free"])}
+    shown["files_free"] = "no limit" if found["files_free"] is None else f"{found['files_free']:,}"
+    shown["files"] = f"{found['files']:,}"
+    lines = text.pairs([(name.replace("_", " "), value) for name, value in shown.items()])
+    if found["locks"] != "yes":
+        lines += "\nwriters claim the directory with a file (.icecore.lock.holder) instead of a lock"
+    return lines
 
 
 def _array(array: Array) -> dict[str, Any]:

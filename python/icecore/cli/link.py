@@ -24,7 +24,16 @@ from icecore.cli.batch import (
     Verbose,
     finish,
 )
-from icecore.cli.console import AllowLinks, DaskOption, Json, Progress, StorageOption, examples, settings
+from icecore.cli.console import (
+    AllowLinks,
+    DaskOption,
+    DurabilityOption,
+    Json,
+    Progress,
+    StorageOption,
+    examples,
+    settings,
+)
 
 
 def link(
@@ -67,6 +76,7 @@ def link(
     verbose: Verbose = False,
     json: Json = False,
     storage: StorageOption = None,
+    durability: DurabilityOption = None,
 ) -> None:
     """Index files in place.
 
@@ -99,6 +109,7 @@ def link(
             deep=deep,
             message=message,
             storage=settings(storage),
+            durability=durability,
             progress=progress,
             client=dask,
         )

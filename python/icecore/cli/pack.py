@@ -26,7 +26,15 @@ from icecore.cli.batch import (
     finish,
     lengths,
 )
-from icecore.cli.console import DaskOption, Json, Progress, StorageOption, examples, settings
+from icecore.cli.console import (
+    DaskOption,
+    DurabilityOption,
+    Json,
+    Progress,
+    StorageOption,
+    examples,
+    settings,
+)
 from icecore.cli.follow import follow as follow_directory
 from icecore.display import text
 
@@ -146,6 +154,7 @@ def pack(
     verbose: Verbose = False,
     json: Json = False,
     storage: StorageOption = None,
+    durability: DurabilityOption = None,
 ) -> None:
     """Re-encode files into a repository.
 
@@ -161,7 +170,7 @@ def pack(
     following ones; --keep-going skips it.
     """
     asked = locals()
-    how: dict[str, Any] = {name: asked[name] for name in (*_HOW, "keep_going")}
+    how: dict[str, Any] = {name: asked[name] for name in (*_HOW, "keep_going", "durability")}
     how |= {"chunk": lengths(chunk), "shard": lengths(shard)}
     how |= {"restore": not no_restore, "storage": settings(storage)}
     if follow is not None:

@@ -54,6 +54,8 @@ def verify(
         json,
         plain if problems else f"no problems in {checked}",
     )
+    if any(problem.kind == "corrupt" for problem in problems) and not json:
+        print_stderr(f"  try: mend it from a copy: icecore repair {repo} --from COPY")
     raise typer.Exit(1 if problems else 0)
 
 

@@ -23,7 +23,8 @@ _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 def landing(path: str) -> Iterator[str]:
     """``with landing(path) as part``: write to ``part``; it is renamed to ``path`` if the block succeeds.
 
-    The file is on disk before it has its name, and its name before this returns, unless ``ICECORE_SYNC=0``.
+    The file is on disk before it has its name, and its name before this returns, unless
+    ``ICECORE_DURABILITY=none``.
     If ``path`` is a symbolic link, such as ``/dev/stdout``, its target is written.
 
     Raises:
@@ -54,7 +55,7 @@ def landing(path: str) -> Iterator[str]:
 
 def _synchronise(path: str) -> None:
     """Wait until a file, or the entries of a directory, are on disk."""
-    if os.environ.get("ICECORE_SYNC", "").strip() == "0" or not hasattr(os, "O_DIRECTORY"):
+    if os.environ.get("ICECORE_DURABILITY", "").strip() == "none" or not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(path, os.O_RDONLY)
     try:

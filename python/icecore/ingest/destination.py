@@ -20,13 +20,15 @@ from icecore.sources.failure import Failure
 from icecore.writing.writer import Writer
 
 
-def destination(into: Repo | str | os.PathLike[str], storage: Mapping[str, Any] | None) -> Repo | None:
+def destination(
+    into: Repo | str | os.PathLike[str], storage: Mapping[str, Any] | None, durability: str | None = None
+) -> Repo | None:
     """Return the repository, or None if it does not exist yet."""
     if isinstance(into, Repo):
         return into
     place, ref = address.repository(into)
     try:
-        return open(f"{place}@{ref}" if ref else place, storage=storage)
+        return open(f"{place}@{ref}" if ref else place, storage=storage, durability=durability)
     except FileNotFoundError:
         if ref is not None:
             raise
@@ -44,6 +46,7 @@ class Target:
         storage: credentials of the object store.
         message: the commit message.
         memory: bytes that the writer may hold.
+        durability: of the commits; None: as the repository was opened.
     """
 
     into: Repo | str | os.PathLike[str]
@@ -52,6 +55,7 @@ class Target:
     storage: Mapping[str, Any] | None = None
     message: str = ""
     memory: int | None = None
+    durability: str | None = None
 
 
 def open_target(
@@ -60,17 +64,18 @@ def open_target(
     message: str,
     memory: int | None = None,
     dry_run: bool = False,
+    durability: str | None = None,
 ) -> Target:
     """Open the repository, and a writer on it unless this is a ``dry_run``.
 
     The plan is made for the version that the writer is based on, even if ``into`` is older. A later commit
     by another process to the same arrays is a conflict.
     """
-    repo = destination(into, storage)
+    repo = destination(into, storage, durability)
     if repo is None or dry_run:
-        return Target(into, repo, None, storage, message, memory)
-    writer = repo.writer(message, memory=memory)
-    return Target(into, writer.base(), writer, storage, message, memory)
+        return Target(into, repo, None, storage, message, memory, durability)
+    writer = repo.writer(message, memory=memory, durability=durability if repo is into else None)
+    return Target(into, writer.base(), writer, storage, message, memory, durability)
 
 
 @contextmanager
@@ -87,7 +92,7 @@ def writing(target: Target) -> Iterator[Writer]:
     writer, made, is_ours = target.writer, None, False
     try:
         if writer is None:
-            made, is_ours = _make(target.into, target.storage)
+            made, is_ours = _make(target)
             writer = made.writer(target.message, memory=target.memory)
         with writer:
             yield writer
@@ -102,14 +107,15 @@ def writing(target: Target) -> Iterator[Writer]:
         raise
 
 
-def _make(into: Repo | str | os.PathLike[str], storage: Mapping[str, Any] | None) -> tuple[Repo, bool]:
+def _make(target: Target) -> tuple[Repo, bool]:
     """Create a repository, or open one that another process created meanwhile; return whether it is new."""
+    into, storage, durability = target.into, target.storage, target.durability
     assert not isinstance(into, Repo)
     place, _ = address.split_ref(into)
     try:
-        return create(place, storage=storage), True
+        return create(place, storage=storage, durability=durability), True
     except errors.Error as error:
-        found = destination(into, storage) if error.kind == "exists" else None
+        found = destination(into, storage, durability) if error.kind == "exists" else None
         if found is None:
             raise
         return found, False

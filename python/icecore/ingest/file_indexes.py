@@ -60,7 +60,7 @@ class Indexes:
             made = Path(scratch) / target.name
             with access.recorded() as opened:
                 # A cache: what a power failure takes is made again.
-                link(file, made, "/", keep_going=True, storage={"sync": False})
+                link(file, made, "/", keep_going=True, durability="none")
                 _describe(file, made / _OBJECTS)
             (made / _SOURCES).write_text(json.dumps(sorted(opened)))
             try:

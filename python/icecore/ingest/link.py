@@ -49,6 +49,7 @@ def link(
     deep: bool = False,
     message: str | None = None,
     storage: Mapping[str, Any] | None = None,
+    durability: str | None = None,
     progress: bool | ProgressCall | None = None,
     client: Any = None,
 ) -> Report:
@@ -88,6 +89,7 @@ def link(
             files); ``pack`` always does.
         message: the commit message.
         storage: credentials of the repository's object store.
+        durability: ``"none"`` for scratch data; see :func:`icecore.open`.
         progress: true for a bar in a terminal or notebook; or a function that is called with (path,
             finished bytes, total bytes) while data is copied.
         client: a ``distributed.Client`` or the address of a Dask scheduler, whose workers index the files.
@@ -130,7 +132,7 @@ def _attempt(
     options: LinkOptions, record: Callable[[Writer, set[str]], None] | None, sources: Sources
 ) -> Report:
     message = options.message or commit_message("link", sources.indexed)
-    target = open_target(options.into, options.storage, message, None, options.dry_run)
+    target = open_target(options.into, options.storage, message, None, options.dry_run, options.durability)
     plan = link_plan.plan(options, sources, target.base)
     report = plan.report()
     if options.dry_run or not may_commit(report, plan.anything, options.keep_going):

@@ -74,6 +74,7 @@ class IngestOptions:
     coord_tolerance: float | None = None
     message: str | None = None
     storage: Mapping[str, Any] | None = None
+    durability: str | None = None
     progress: ProgressCall | None = None
     client: Any = None
 

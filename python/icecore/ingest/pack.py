@@ -71,6 +71,7 @@ def pack(
     coord_tolerance: float | None = None,
     message: str | None = None,
     storage: Mapping[str, Any] | None = None,
+    durability: str | None = None,
     progress: bool | ProgressCall | None = None,
     grows: str | None = None,
     below: str | None = None,
@@ -130,6 +131,7 @@ def pack(
             ``concat``; the first file's values are used. By default they must be equal.
         message: the commit message.
         storage: credentials of the repository's object store.
+        durability: ``"none"`` for scratch data; see :func:`icecore.open`.
         progress: true for a bar in a terminal or notebook; or a function that is called with (path,
             finished bytes, total bytes).
         grows: the dimension along which data will be appended later; chunks are planned for commits of
@@ -172,7 +174,8 @@ def run(options: PackOptions) -> Report:
 def _attempt(options: PackOptions, cluster: Cluster | None, sources: Sources) -> Report:
     message = options.message or commit_message("pack", sources.indexed)
     # Up to half of the memory may be queued for the encoders.
-    target = open_target(options.into, options.storage, message, 2 * options.memory_bytes, options.dry_run)
+    memory = 2 * options.memory_bytes
+    target = open_target(options.into, options.storage, message, memory, options.dry_run, options.durability)
     plan = pack_plan.plan(options, sources, target.base)
     report = plan.report()
     if options.dry_run or not may_commit(report, plan.anything, options.keep_going):

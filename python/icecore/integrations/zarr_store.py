@@ -71,7 +71,12 @@ def _icechunk(repo: Repo) -> Any:
     # The first ones know an older format than the one that is written.
     if int(icechunk.__version__.partition(".")[0]) < _ICECHUNK:
         return None
-    storage = icechunk.local_filesystem_storage(path)
+    # It warns that commits to directories aren't safe, and has no way to say that this one is only read.
+    icechunk.set_logs_filter("error")
+    try:
+        storage = icechunk.local_filesystem_storage(path)
+    finally:
+        icechunk.set_logs_filter(None)  # as the environment says
     config = icechunk.Repository.fetch_config(storage)
     containers = (config.virtual_chunk_containers or {}) if config is not None else {}
     prefixes = [prefix for prefix in containers if prefix.startswith(tuple(repo.link_prefixes))]

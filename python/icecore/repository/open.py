@@ -17,6 +17,7 @@ def open(
     *,
     storage: Mapping[str, Any] | None = None,
     allow_links: list[str] | None = None,
+    durability: str | None = None,
 ) -> Repo:
     """Open a repository: ``moon.icecore``, ``moon.icecore@v1``, ``s3://bucket/moon@2026-11-01T00:00:00Z``.
 
@@ -26,6 +27,9 @@ def open(
         storage: credentials and settings of the object store, as obstore, fsspec or AWS name them.
         allow_links: URL prefixes or directories that linked files may be read from. The default is the
             prefixes that were recorded when the files were linked.
+        durability: ``"none"`` for scratch data: commits don't wait until they are on disk, and a power
+            failure may leave a repository that can't be read. By default ``"full"``, or the value of
+            ``ICECORE_DURABILITY``.
 
     Returns:
         The repository at that version.
@@ -43,12 +47,17 @@ def open(
     """
     place, ref = address.repository(url)
     storage = storage_options.resolve(address.location(place), storage)
+    storage = storage_options.with_durability(storage, durability)
     allowed = None if allow_links is None else [address.prefix(item) for item in allow_links]
     return Repo(open_native(address.location(place), ref, storage, allowed), storage, allowed)
 
 
 def create(
-    url: str | os.PathLike[str], *, storage: Mapping[str, Any] | None = None, exist_ok: bool = False
+    url: str | os.PathLike[str],
+    *,
+    storage: Mapping[str, Any] | None = None,
+    exist_ok: bool = False,
+    durability: str | None = None,
 ) -> Repo:
     """Create an empty repository in a directory, in an object store or in memory.
 
@@ -57,6 +66,9 @@ def create(
             process, ``memory://`` as long as the returned object.
         storage: credentials and settings of the object store, as obstore, fsspec or AWS name them.
         exist_ok: open an existing repository instead of raising ``exists``.
+        durability: ``"none"`` for scratch data: commits don't wait until they are on disk, and a power
+            failure may leave a repository that can't be read. By default ``"full"``, or the value of
+            ``ICECORE_DURABILITY``.
 
     Returns:
         The repository at branch ``main``.
@@ -74,7 +86,7 @@ def create(
     from icecore import _icecore
 
     place = address.location(url)
-    storage = storage_options.resolve(place, storage)
+    storage = storage_options.with_durability(storage_options.resolve(place, storage), durability)
     outer = None if address.is_url(place) else address.around(place)
     if outer is not None:
         # zarr-python accepts such paths; a repository created there would be invisible in the outer one.

@@ -13,7 +13,7 @@ from icecore.repository.hierarchy import Hierarchy
 from icecore.repository.native import open_native
 from icecore.repository.precision import precision
 from icecore.repository.read_many import requests
-from icecore.repository.storage_options import without_secrets
+from icecore.repository.storage_options import with_durability, without_secrets
 from icecore.repository.upper_rooms import provider
 from icecore.repository.versions import Versions
 
@@ -263,6 +263,7 @@ class Repo(Hierarchy, Versions):
         memory: int | str | None = None,
         commit_every: int | None = None,
         commit_seconds: float | None = None,
+        durability: str | None = None,
     ) -> Writer:
         """Return a context manager that writes groups and arrays and makes one atomic commit at its end.
 
@@ -282,6 +283,8 @@ class Repo(Hierarchy, Versions):
                 :mod:`icecore.writing.commit_schedule`). If threads append to different arrays without waiting
                 for each other, the arrays of a version may differ in length.
             commit_seconds: commit automatically when this many seconds have passed; checked at each append.
+            durability: ``"none"`` for scratch data; see :func:`icecore.open`. By default as this repository
+                was opened.
 
         Raises:
             Error: ``read-only`` without a branch to commit to; ``not-found`` for ``branch``; ``conflict`` at
@@ -305,8 +308,21 @@ class Repo(Hierarchy, Versions):
                     f"{branch} is not a branch: commits need a branch",
                     "name one: REPO@main; in Python repo.writer(branch='main')",
                 )
-        made: Writer = provider("writer")(self, message, branch, memory, commit_every, commit_seconds)
+        base = self if durability is None else self._with(durability)
+        made: Writer = provider("writer")(base, message, branch, memory, commit_every, commit_seconds)
         return made
+
+    def _with(self, durability: str) -> Repo:
+        """Return this version, opened again with another durability."""
+        storage = with_durability(self._storage, durability)
+        if address.is_url(self.url):  # only directories know it
+            return self
+        return Repo(
+            open_native(self.url, self.snapshot_id, storage, self._allow_links),
+            storage,
+            self._allow_links,
+            self.ref,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         allow = None if self._allow_links is None else tuple(self._allow_links)

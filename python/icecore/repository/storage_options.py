@@ -50,7 +50,7 @@ _PUBLIC = (
     "virtual_hosted_style_request",
     "account_name",
     "lock_timeout",
-    "sync",
+    "durability",
     "retry_timeout",
 )
 _PROFILE = ("profile", "aws_profile", "profile_name")
@@ -94,6 +94,11 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     for address, given in addressed.items():
         own |= {f"{address}.{name}": value for name, value in resolve(address, given).items()}
     return own
+
+
+def with_durability(options: Mapping[str, str], durability: str | None) -> dict[str, str]:
+    """The options, with the argument ``durability`` of a function among them; the engine checks its value."""
+    return dict(options) if durability is None else {**options, "durability": durability}
 
 
 def options_for(url: str, options: Mapping[str, str]) -> dict[str, str]:

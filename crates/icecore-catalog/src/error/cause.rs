@@ -191,8 +191,8 @@ fn is_network(error: &io::Error) -> bool {
 }
 
 /// Whether the limit of open files is reached, of the process or of the system (EMFILE, ENFILE), on all Unix systems.
-const ENFILE: i32 = 23;
-const EMFILE: i32 = 24;
+pub(crate) const ENFILE: i32 = 23;
+pub(crate) const EMFILE: i32 = 24;
 
 /// An error of the operating system.
 pub(crate) fn io(error: &io::Error) -> Error {
