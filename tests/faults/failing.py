@@ -37,7 +37,6 @@ library.fail_path.restype = ctypes.c_char_p
 
 
 def create(place: Path) -> None:
-    shutil.rmtree(place)
     icecore.create(place)
 
 
@@ -159,7 +158,10 @@ def run(home: Path, stride: int) -> None:
                 if kind is not None and number % stride:
                     continue
                 place = home / f"{number}"
-                shutil.copytree(source, place)
+                if name in ("create", "clone"):
+                    place.mkdir()
+                else:
+                    shutil.copytree(source, place)
                 codes = ERRNOS[kind] if kind else ("",)
                 code = codes[(at + number) % len(codes)]
                 arm = (KINDS.index(kind), at, getattr(errno, code)) if kind else (0, 0, 0)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import icecore
@@ -97,7 +98,7 @@ def commits_with_killed_writers(place: Path, environment: dict[str, str], commit
     command = [sys.executable, "-c", SAYING, str(place)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     running = [
-        subprocess.Popen([*command, str(i), str(commits)], env=environment, **pipes)  # type: ignore[call-overload]
+        subprocess.Popen([*command, str(i), str(commits if i > 3 else 10_000)], env=environment, **pipes)  # type: ignore[call-overload]
         for i in range(8)
     ]
     said: list[str] = []
@@ -112,6 +113,8 @@ def commits_with_killed_writers(place: Path, environment: dict[str, str], commit
     assert sum(name.startswith(("/p4", "/p5", "/p6", "/p7")) for name in repo.arrays) == 4 * commits
     assert not repo.verify(history=True)
     subprocess.run([*command, "last", "1"], env=environment, check=True, timeout=100, capture_output=True)
+    assert not (place / ".icecore.lock.holder").exists()
+    repo.gc(timedelta(0))
     assert not list(place.glob(".icecore.lock.*"))
 
 

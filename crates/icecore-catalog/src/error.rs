@@ -29,6 +29,11 @@ pub(crate) fn during(what: impl Display) -> impl FnOnce(Error) -> Error {
     move |error| Error { message: redact(&format!("{what}: {}", error.message)).into_owned(), ..error }
 }
 
+/// Prefixes an error's message with the repository, unless it names it.
+pub(crate) fn at(url: &str) -> impl FnOnce(Error) -> Error + '_ {
+    move |error| if error.message.contains(url) { error } else { during(url)(error) }
+}
+
 pub(crate) fn repository(error: RepositoryError) -> Error {
     repository_kind(error.kind)
 }

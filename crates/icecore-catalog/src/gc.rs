@@ -111,6 +111,7 @@ impl Repo {
             }
             Ok(report)
         })
+        .map_err(error::at(self.url()))
     }
 
     /// Shortens the histories: removes versions older than this (microseconds since 1970), unless a branch or tag
@@ -136,6 +137,7 @@ impl Repo {
             ids.sort();
             Ok(ids)
         })
+        .map_err(error::at(self.url()))
     }
 }
 

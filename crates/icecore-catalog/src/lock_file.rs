@@ -209,7 +209,7 @@ fn read(path: &Path) -> io::Result<Option<String>> {
 /// Creates the holder's file with its content, or fails with `AlreadyExists`. A link is atomic on all network file
 /// systems; a file system without links must create files exclusively.
 fn create(holder: &Path, own: &str) -> io::Result<File> {
-    let temporary = with(holder, &format!(".{}", rand::rng().random::<u64>()));
+    let temporary = with(holder, &format!("#{}", rand::rng().random::<u64>()));
     let made = prepare(&temporary, own).and_then(|file| match std::fs::hard_link(&temporary, holder) {
         Ok(()) => Ok(file),
         // NFS may report a link that was made as an error, if the answer was lost.

@@ -52,6 +52,7 @@ impl Repo {
             shared.settle(held).await;
             done
         })
+        .map_err(error::at(self.url()))
     }
 
     /// Deletes a branch; its commits stay until they are garbage-collected.
@@ -66,6 +67,7 @@ impl Repo {
             shared.settle(held).await;
             done
         })
+        .map_err(error::at(self.url()))
     }
 
     /// Creates a tag: a name for a version that never moves.
@@ -86,6 +88,7 @@ impl Repo {
             shared.settle(held).await;
             done
         })
+        .map_err(error::at(self.url()))
     }
 
     /// Deletes a tag; its name cannot be used again.
@@ -100,6 +103,7 @@ impl Repo {
             shared.settle(held).await;
             done
         })
+        .map_err(error::at(self.url()))
     }
 }
 
