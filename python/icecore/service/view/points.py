@@ -19,7 +19,7 @@ from icecore.service.view.values import check
 from icecore.tables.query.region import X, Y
 
 POINTS = 20_000
-#: words of names: longitude, and latitude inside a name: ``lat`` in ``lat_ph`` or ``geolat2``, not in ``flat``
+#: longitude, and latitude as a word inside a name (``lat`` in ``lat_ph`` or ``geolat2``, not in ``flat``)
 _LATITUDE = re.compile(r"(^|_|\d|^c|^geo|^sc|^sub)latitude(?=$|_|\d|s$)", re.IGNORECASE)
 _LAT = re.compile(r"(^|_|\d|^c|^geo|^sc|^sub)lat(?=$|_|\d|s$)", re.IGNORECASE)
 _WORDS = (("longitude", _LATITUDE), ("lon", _LAT), ("long", _LAT), ("lng", _LAT))
@@ -48,8 +48,8 @@ def _pairs(columns: dict[str, Array]) -> Iterator[tuple[str, str]]:
     yield from product(_stated(columns, "longitude", "east"), _stated(columns, "latitude", "north"))
     for name in columns:
         for east, north in _WORDS:
-            twin = lower.get(_word(north).sub(rf"\g<1>{east}", name).lower())
-            if _word(north).search(name) and twin is not None:
+            twin = lower.get(north.sub(rf"\g<1>{east}", name).lower())
+            if north.search(name) and twin is not None:
                 yield twin, name
     if "x" in lower and "y" in lower:
         yield lower["x"], lower["y"]
