@@ -66,7 +66,7 @@ def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Source
         storage=dict(options.storage or {}),
         options=options.of_formats,
         whole=options.concat is not None,
-        progress=options.progress,
+        progress=options.call,
         cluster=cluster,
     )
     return _selected(found, options)
@@ -98,7 +98,7 @@ def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Source
         options=options.of_formats,
         tables=True,
         whole=options.concat is not None,
-        progress=options.progress,
+        progress=options.call,
         cluster=cluster,
     )
     indexed = found.indexed

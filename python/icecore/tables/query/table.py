@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.options import accepts_method
 from icecore.repository.upper_rooms import provider
 from icecore.tables.query.group_columns import listed
+from icecore.tables.query.scan_options import ScanOptions
 from icecore.tables.query.table_columns import TableColumns
 
 if TYPE_CHECKING:
@@ -53,19 +55,8 @@ class Table(TableColumns):
         [300.0]
     """
 
-    def scan(
-        self,
-        columns: Sequence[str] | None = None,
-        where: str | None = None,
-        *,
-        within: Any = None,
-        xy: tuple[str, str] | None = None,
-        source: str | None = None,
-        limit: int | None = None,
-        prune: bool = True,
-        memory: int | None = None,
-        client: Any = None,
-    ) -> Scan:
+    @accepts_method(ScanOptions)
+    def scan(self, options: ScanOptions) -> Scan:
         """Select rows, in the order of the table, as a stream of Arrow record batches.
 
         Iterating over the scan yields the batches. ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
@@ -75,22 +66,6 @@ class Table(TableColumns):
 
         Zones are skipped if their summary (`icecore.tables.summaries`) rules out a match. In the other zones
         the columns of the where-clause are read first, then the chunks that contain matching rows.
-
-        Args:
-            columns: names, in the order of the result; all by default. Lists of any length become Arrow's
-                large lists.
-            where: a where-clause, see :class:`Table`; it selects rows by flat columns.
-            within: select rows inside a shapely geometry, a GeoJSON mapping or a GeoJSON file (its path).
-                Longitudes may use any range, such as -180 to 180, 0 to 360 or 170 to 190. Rings may have
-                either orientation. Exception: a clockwise GeoJSON ring within -180 to 180 with a side longer
-                than 180 degrees is interpreted as crossing the antimeridian, with a warning.
-            xy: the columns of x and y for ``within``. By default they are found by name (lon, lat, …) or by
-                the attribute ``standard_name``.
-            source: only rows from this source file, or from the files that a glob matches (``"2009*.TAB"``).
-            limit: the largest number of rows.
-            prune: use summaries to skip zones.
-            memory: approximate limit for columns in memory, in bytes.
-            client: select on a Dask cluster: a ``distributed.Client`` or the address of a scheduler.
 
         Returns:
             A scan; nothing is read before it is iterated.
@@ -109,8 +84,7 @@ class Table(TableColumns):
             >>> [batch.num_rows for batch in scan]
             [2]
         """
-        options = {"within": within, "xy": xy, "source": source, "limit": limit, "prune": prune}
-        return self._scan(columns, where, **options, memory=memory, client=client)
+        return self._scan(**vars(options))
 
     def _scan(
         self,
