@@ -84,7 +84,7 @@ def test_an_option_needs_one_declaration() -> None:
 
     assert thin(step=3.0) == Thin(step=3.0)
     assert str(inspect.signature(thin)) == "(*, step: 'float' = 20.0, deep: 'bool' = False) -> 'Any'"
-    assert "    step: distance between rows, in m.\n    deep: read everything.\n\nReturns:" in (
+    assert "    step: distance between rows, in m.\n    deep: read everything.\n\nReturns:" in str(thin.__doc__)
         thin.__doc__ or ""
     )
 

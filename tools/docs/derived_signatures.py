@@ -1,6 +1,6 @@
-"""Griffe extension: signatures and docstrings of functions whose options are dataclass fields (`icecore.options`).
+"""Griffe extension: signatures and docstrings that are derived from dataclass fields (`icecore.options`).
 
-Griffe reads sources without running them, so it sees neither. This extension takes both from the imported function.
+Griffe reads sources without running them, so it sees neither. This extension reads the imported function.
 """
 
 from __future__ import annotations
