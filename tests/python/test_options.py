@@ -84,9 +84,8 @@ def test_an_option_needs_one_declaration() -> None:
 
     assert thin(step=3.0) == Thin(step=3.0)
     assert str(inspect.signature(thin)) == "(*, step: 'float' = 20.0, deep: 'bool' = False) -> 'Any'"
-    assert "    step: distance between rows, in m.\n    deep: read everything.\n\nReturns:" in str(thin.__doc__)
-        thin.__doc__ or ""
-    )
+    listed = "    step: distance between rows, in m.\n    deep: read everything.\n\nReturns:"
+    assert listed in str(thin.__doc__)
 
 
 def test_no_function_passes_its_locals() -> None:
