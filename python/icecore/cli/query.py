@@ -165,7 +165,7 @@ def _warn_packed(table: Table, texts: list[str | None]) -> None:
 
 
 def _names(text: str | None) -> list[str] | None:
-    from icecore.tables.query.column_names import split
+    from icecore.tables.query.column import split
 
     return None if text is None else split(text)
 

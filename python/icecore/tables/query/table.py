@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.options import accepts_method
 from icecore.repository.upper_rooms import provider
-from icecore.tables.query.group_columns import listed
 from icecore.tables.query.scan_options import ScanOptions
-from icecore.tables.query.table_columns import TableColumns
+from icecore.tables.query.table_columns import TableColumns, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import polars
 
     from icecore.repository.group import Group
-    from icecore.tables.query.reduction_result import Reduced
+    from icecore.tables.query.reduction import Reduced
     from icecore.tables.query.scan import Scan
 
 
@@ -108,7 +107,7 @@ class Table(TableColumns):
             if any(name in self._lists for name in names):
                 message = f"{self.path}: columns of lists of any length can't be scanned on a cluster"
                 raise errors.make("unsupported", message, "scan them without client, or the other columns")
-            from icecore.tables.query.cluster_scan import ClusterScan
+            from icecore.tables.query.cluster import ClusterScan
 
             return ClusterScan(self, names, where, client, limit=limit, prune=prune, **options)
         if any(name in self._lists for name in names):
