@@ -97,7 +97,7 @@ def _is_frame_file(path: str) -> bool:
 def _list_channels(path: str, find: str | None, json: bool) -> None:
     from icecore.display import text
     from icecore.repository.time_axis import seconds_text
-    from icecore.sources.gwf.listing import frame_span, list_channels
+    from icecore.sources.gwf.scan import frame_span, list_channels
 
     file, channels = list_channels(path, find)
     span = "..".join(seconds_text(time).rstrip("0").rstrip(".") for time in frame_span(file.frames))

@@ -219,13 +219,13 @@ class IngestOptions:
         Raises:
             Error: ``invalid``.
         """
-        from icecore.sources.mapping import coordinate_tolerance
+        from icecore.sources.mapping import consistency
         from icecore.timeseries.trend_windows import parse_windows
 
         self.existing.check(self.concat)
         one = isinstance(self.sources, (str, os.PathLike)) and not has_magic(os.fspath(self.sources))
         is_compared = self.concat is not None or self.skip_existing or self.replace or not one
-        coordinate_tolerance.check(self.coord_tolerance, is_compared)
+        consistency.check(self.coord_tolerance, is_compared)
         parse_windows(self.windows)
 
 

@@ -11,10 +11,9 @@ from icecore.display import text
 from icecore.repository.channel_names import array_path
 from icecore.repository.time_axis import seconds_text
 from icecore.sources.files.identity import is_remote
-from icecore.sources.gwf.axes import Axes
 from icecore.sources.gwf.entry import Name, array_entry
 from icecore.sources.gwf.lists import listed_frames as listed
-from icecore.sources.gwf.paths import Paths
+from icecore.sources.gwf.paths import Axes, Paths
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
 from icecore.sources.gwf.timeline import Timeline, changes, timelines
 from icecore.sources.mapping.array_map import ArrayMap, Note
