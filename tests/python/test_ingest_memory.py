@@ -104,7 +104,7 @@ def test_a_dask_array_is_computed_box_by_box(tmp_path: Path) -> None:
     lazy = dask.array.map_blocks(
         block, chunks=((8,) * 32, (256,), (128,)), dtype="f4", meta=np.empty(0, "f4")
     )
-    from icecore.sources.memory.region_reader import RegionReader
+    from icecore.sources.memory.array_mappings import RegionReader
 
     read = RegionReader.__call__
     patch = pytest.MonkeyPatch()
