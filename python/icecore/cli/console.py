@@ -58,14 +58,6 @@ StorageOption = Annotated[
         "repeated.",
     ),
 ]
-DurabilityOption = Annotated[
-    str | None,
-    typer.Option(
-        "--durability",
-        metavar="full|none",
-        help="none: commits don't wait until they are on disk (scratch data); default: full.",
-    ),
-]
 DaskOption = Annotated[
     str | None,
     typer.Option("--dask", metavar="ADDRESS", help="Work on the cluster of this Dask scheduler."),
