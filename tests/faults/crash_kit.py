@@ -116,7 +116,7 @@ def record(home: Path, code: str) -> Recording:
     library(home)
     (home / "copies").mkdir()
     settings = environment(home, home / "log", home / "copies") | {"CODE": code}
-    subprocess.run([sys.executable, "-c", code, str(home)], env=settings, check=True, timeout=200)
+    subprocess.run([sys.executable, "-c", code, str(home)], env=settings, check=True, timeout=280)
     lines = (home / "log").read_text().splitlines()
     events = [tuple(line.split("\t")) for line in lines]
     return Recording(home, [event for event in events if len(event) == 4])  # type: ignore[misc]
