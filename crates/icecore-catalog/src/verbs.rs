@@ -115,9 +115,16 @@ pub(crate) async fn must_be_conditional(store: &dyn ObjectStore, url: &str) -> R
     if last.is_ok() {
         last = create().await;
     }
-    let _another_probe_removed_it = store.delete(&location).await;
+    let removed = store.delete(&location).await;
     match last {
-        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => Ok(()),
+        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => match removed {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(e) => Err(Error::new(
+                ErrorKind::Permission,
+                format!("{url}: {PROBE} could be written and not be deleted: {}", error::causes(&e)),
+            )
+            .hint("`gc` needs the permission to delete, too; remove this object before you try again")),
+        },
         Ok(_) => Err(lacking(url, "ignores the condition of conditional writes")),
         Err(e) if is_unknown(&e) => Err(lacking(url, "does not know conditional writes")),
         Err(e) => Err(error::object_store(&e).unwrap_or_else(|| {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use icechunk::format::snapshot::{Snapshot, SnapshotInfo};
 use icechunk::format::{ChunkId, ManifestId, SnapshotId};
 use icecore_grid::{Error, ErrorKind, Result};
