@@ -69,7 +69,7 @@ static int sync_with(int file, int (*real)(int)) {
   struct stat status;
   const char *name = under[0] ? path_of(file, path) : NULL;
   int is_content = name && !fstat(file, &status) && S_ISREG(status.st_mode) && !strchr(name, '#');
-  if (name && fails(SYNC, name)) { if (is_content) strcpy(lost, name); return -1; }
+  if (name && fails(SYNC, name)) { if (is_content && number != EINTR) strcpy(lost, name); return -1; }
   int done = real(file);
   if (!done && is_content && !strcmp(name, lost)) synced_again = 1;
   return done;

@@ -65,6 +65,10 @@ impl Repo {
     /// Exists if the place holds anything else; Corrupt, naming the object, if the source is damaged; Permission, Io,
     /// Network; Unsupported for repositories of Icechunk's first format.
     pub fn clone_to(&self, target: &Storage, scope: &Scope, copying: &Copying<'_>) -> Result<CopyReport> {
+        self.copy_to(target, scope, copying).map_err(error::at(&target.url))
+    }
+
+    fn copy_to(&self, target: &Storage, scope: &Scope, copying: &Copying<'_>) -> Result<CopyReport> {
         let (scope, shared) = (checked(scope)?, self.shared()?);
         let root = Root::parse(&target.url)?;
         if let Root::Http(url) = &root {
@@ -121,6 +125,10 @@ impl Repo {
     /// Conflict if this repository has commits, branches or tags of its own; Invalid if it is not a copy and no
     /// `source` is given; otherwise as [`Repo::clone_to`].
     pub fn pull(&self, source: &Self, copying: &Copying<'_>) -> Result<CopyReport> {
+        self.update_from(source, copying).map_err(error::at(self.url()))
+    }
+
+    fn update_from(&self, source: &Self, copying: &Copying<'_>) -> Result<CopyReport> {
         let (shared, theirs) = (self.shared()?, source.shared()?);
         if matches!(shared.root, Root::Http(_)) {
             return Err(error::read_only("repositories on http(s) can only be read"));
