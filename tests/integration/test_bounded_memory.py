@@ -1,5 +1,5 @@
-"""Each verb over an array and a table of three times ``--memory``, in a process that may have 512 MB more: done, or
-refused at once with the size.
+"""Each verb over an array and a table of three times ``--memory``, in a process that may have 512 MB more: done,
+or refused at once with the size.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ pub(crate) const STRETCH: u32 = 1 << 17;
 pub(crate) const LOCK_TIMEOUT: &str = "lock_timeout";
 /// Whether commits to a directory are on disk before they return: `full` or `none`.
 pub(crate) const DURABILITY: &str = "durability";
-/// Whether nobody else writes to this repository: buckets without conditional writes need it.
+/// Whether this process is the only writer: buckets without conditional writes need it.
 pub(crate) const SINGLE_WRITER: &str = "single_writer";
 /// Options that all places accept; the first two have an effect in directories alone, the third in buckets.
 const EVERYWHERE: [&str; 4] = [LOCK_TIMEOUT, DURABILITY, SINGLE_WRITER, RETRY_TIMEOUT];
@@ -75,7 +75,7 @@ pub(crate) fn is_durable(options: &Options) -> Result<bool> {
     }
 }
 
-/// Whether the user says that nobody else writes to the repository at `url`.
+/// Whether the user declares this process the only writer of the repository at `url`.
 pub(crate) fn is_single_writer(options: &Options, url: &str) -> Result<bool> {
     flag(&options_for(options, url), SINGLE_WRITER)
 }

@@ -136,7 +136,7 @@ pub(crate) async fn must_be_conditional(store: &dyn ObjectStore, url: &str) -> R
 fn lacking(url: &str, what: &str) -> Error {
     let message = format!("{url}: this store {what}, so one of two commits at the same time would be lost");
     Error::new(ErrorKind::Unsupported, message).hint(
-        "if nobody else writes to this repository, say so each time that it is opened: --storage single_writer=true",
+        "if there is only one writer, declare it each time that the repository is opened: --storage single_writer=true",
     )
 }
 

@@ -33,7 +33,7 @@ pub struct Link {
 /// Reads linked chunks, in their order.
 pub type ReadLinks<'a> = dyn Fn(&[Link]) -> Result<Vec<Bytes>> + Sync + 'a;
 
-/// Writes the manifests as the copy has them; those of which nothing is left are missing in the result.
+/// Writes the manifests as the copy has them; empty ones are missing in the result.
 pub(crate) fn manifests(
     from: &Place,
     to: &Place,
