@@ -1,5 +1,6 @@
-"""Each verb over an array and a table of three times ``--memory``, in a process that may have 512 MB more: done,
-or refused at once with the size.
+"""Each verb over arrays and a table of three times ``--memory``, in a process limited to 512 MB more.
+
+It is done, or refused at once with the size.
 """
 
 from __future__ import annotations
