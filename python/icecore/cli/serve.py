@@ -193,8 +193,7 @@ def delegate(cache: Path | None, plugins: list[str]) -> Delegate:
 
     from icecore.ingest.file_indexes import Indexes
     from icecore.products.served import product
-    from icecore.service.delegate import Delegate
-    from icecore.service.page_files import page_file
+    from icecore.service.delegate import Delegate, page_file
     from icecore.service.tables import table
     from icecore.service.view.answers import answer
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from icecore.ingest import write_trends
 from icecore.repository.time_axis import KEY
 from icecore.tables.summaries.write import write_for
-from icecore.timeseries.trend_windows import parse_windows
+from icecore.timeseries.window_sums import parse_windows
 
 if TYPE_CHECKING:
     from icecore.ingest.options import IngestOptions

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.cluster.sealed import Sealed
+from icecore.cluster.tasks import Sealed
 from icecore.tables.query.scan import flat, row_ranges
 
 if TYPE_CHECKING:

@@ -279,7 +279,7 @@ class Repo(Hierarchy, Versions):
                 times its size. The package itself and the encoders' working memory add 40 MB; codecs of goal
                 ``archive`` add 50 MB per thread.
             commit_every: commit automatically after this many appends to each growing array (see
-                :mod:`icecore.writing.commit_schedule`). If threads append to different arrays without waiting
+                :mod:`icecore.writing.open_writer`). If threads append to different arrays without waiting
                 for each other, the arrays of a version may differ in length.
             commit_seconds: commit automatically when this many seconds have passed; checked at each append.
 

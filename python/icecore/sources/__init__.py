@@ -136,7 +136,8 @@ def _unknown(source: str) -> errors.Error:
     from icecore.sources.tables.delimited import is_commented, is_printable
     from icecore.sources.tables.encoding import TO_UTF8, UTF16
     from icecore.sources.tables.preamble import COMMENTED
-    from icecore.sources.tables.xml_kind import refusal, root_element
+    from icecore.sources.tables.text_kinds import root_element
+    from icecore.sources.tables.text_kinds import xml_refusal as refusal
 
     data = open_bytes(source)
     try:
