@@ -283,7 +283,7 @@ def _arrays(report: Report, verbose: bool) -> str:
         return str(report.plan)
     if verbose or len(report.rows) <= _ROWS:
         return report.table()
-    from icecore.ingest.report_summary import summarize
+    from icecore.ingest.report import summarize
 
     return f"{summarize(report.rows)}\n(-v lists every array)"
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository import address
+from icecore.repository.array_request import precision, requests
 from icecore.repository.group import Group
 from icecore.repository.hierarchy import Hierarchy
 from icecore.repository.native import open_native
-from icecore.repository.precision import precision
-from icecore.repository.read_many import requests
 from icecore.repository.storage_options import without_secrets
 from icecore.repository.upper_rooms import provider
 from icecore.repository.versions import Versions

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icecore import errors
-from icecore.repository import aws_profiles, bucket_urls, credentials
+from icecore.repository import address, aws_profiles, credentials
 
 #: the engine's name ← names that obstore, s3fs (fsspec) and AWS use
 _SPELLINGS = {
@@ -78,7 +78,7 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     storage, addressed = _by_address(storage or {})
     options: dict[str, str] = {}
     profile = None
-    if (account := bucket_urls.account(url)) is not None:
+    if (account := address.account(url)) is not None:
         options["account_name"] = account
     for name, value in _flat(storage):
         if name.lower() in _PROFILE:
@@ -128,7 +128,7 @@ def _by_address(storage: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, d
 
 
 def _address(text: str) -> str:
-    return bucket_urls.canonical(text.rstrip("/"))
+    return address.canonical(text.rstrip("/"))
 
 
 def without_secrets(options: Mapping[str, str]) -> dict[str, str]:

@@ -11,8 +11,7 @@ from h5py import Dataset, h5d
 
 from icecore import errors
 from icecore.repository.json_attributes import attribute_type, fill_attribute, marker_type, text_fill, to_json
-from icecore.repository.structured_dtypes import subarrays
-from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json, subarrays
 from icecore.sources.files.identity import Identity
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
