@@ -91,8 +91,8 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     if url.startswith("gs://") and "session_token" in options:
         options |= _google_token(options.pop("session_token"))
     own = _with_profile(options, profile, url.startswith("s3://"))
-    for address, given in addressed.items():
-        own |= {f"{address}.{name}": value for name, value in resolve(address, given).items()}
+    for place, given in addressed.items():
+        own |= {f"{place}.{name}": value for name, value in resolve(place, given).items()}
     return own
 
 
