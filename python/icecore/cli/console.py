@@ -21,7 +21,6 @@ from icecore.display import text
 from icecore.display.progress_bar import Progress as Progress
 from icecore.filesystem.atomic_output import printing
 from icecore.options import Option, described, kind
-from icecore.repository.nodes import SOURCES
 from icecore.repository.repo import Repo
 
 if TYPE_CHECKING:
@@ -193,9 +192,7 @@ def reject_linked(repo: Repo, output: str) -> None:
 def _is_linked(repo: Repo, file: os.stat_result) -> bool:
     from icecore.sources.files.identity import local_path
 
-    keeper = repo._nodes.get(SOURCES)
-    linked = keeper.document.get("attributes", {}).get("sources", {}) if keeper is not None else {}
-    for url in linked:
+    for url in repo._native.sources():
         with suppress(OSError, ValueError):  # missing, or not a file
             if os.path.samestat(os.stat(local_path(url)), file):
                 return True
