@@ -21,11 +21,11 @@ from icecore.display import text
 from icecore.display.progress_bar import Progress as Progress
 from icecore.filesystem.atomic_output import printing
 from icecore.options import Option, described, kind
-from icecore.repository.repo import Repo
 
 if TYPE_CHECKING:
     from icecore.ingest.report import Report
     from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
     from icecore.sources.failure import Failure
 
 
