@@ -67,7 +67,7 @@ wheel: $(VENV)/.python  ## a wheel for every Python ≥ 3.11 in dist/, run in cl
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group wheel
 	rm -rf dist
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile dist --out dist $(WHEEL_FLAGS)
-	tools/check_wheel.sh dist/icecore-*.whl $(CURDIR)/$(BIN)/python
+	tools/check_wheel.sh dist/icecore_archive-*.whl $(CURDIR)/$(BIN)/python
 
 lint: build  ## formatters, linters, types, module cycles
 	cargo fmt --all --check

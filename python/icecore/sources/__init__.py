@@ -48,9 +48,6 @@ __all__ = [
 
 _DIRECTORY, _EMPTY = 1 << 16, 32
 #: package → the extra that installs it
-_EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
-_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
-_EXTRAS |= {"awkward": "root", "uproot": "root"}
 #: options of single modules, which others don't accept
 _OF_ROOT = ("allow_missing", "wanted", "keep_going")
 #: beginnings of reference files: their own keys, or metadata of a Zarr store
@@ -238,11 +235,8 @@ def _open_as(row: Format, source: str, **options: Any) -> ArrayMap:
         return _checked(import_module(row.module).open(source, **options))
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        raise errors.make(
-            "unsupported",
-            f"{source} is {row.name}, which needs the package {package}",
-            f"pip install 'icecore[{_EXTRAS.get(package, 'all')}]'",
-        ) from error
+        message = f"{source} is {row.name}, which needs the package {package}"
+        raise errors.needs(errors.extra_of(package), message) from error
 
 
 def folder_format(path: str) -> Format | None:
