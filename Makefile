@@ -10,7 +10,7 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python test-integration integration-deps corpus coverage lint bench fuzz miri viewer docs docs-rust build wheel clean
+.PHONY: help demo test test-rust test-python test-integration integration-deps corpus coverage lint bench fuzz miri viewer docs docs-rust build wheel release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 20
@@ -96,6 +96,10 @@ miri:  ## undefined behaviour in the portable code of our codecs and decoders (r
 
 viewer:  ## the page of `icecore serve`, from viewer/ into the package (needs node)
 	python3 tools/viewer.py
+
+# make release VERSION=0.2.0
+release: build  ## check everything, set the version, date the changelog, commit; prints the commands for tag and push
+	$(BIN)/python tools/release.py $(VERSION)
 
 docs: build  ## the documentation site in site/, strictly: a warning is an error
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group docs
