@@ -165,7 +165,7 @@ def docs_build(tree: Tree) -> None:
     """
     done = subprocess.run(["make", "-s", "docs"], cwd=tree.root, capture_output=True, text=True)
     if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        last = (done.stdout + done.stderr).strip().splitlines()[-5:]
         raise Refused("the documentation does not build: " + " / ".join(last))
 
 
