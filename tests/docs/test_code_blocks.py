@@ -30,7 +30,7 @@ _NEEDED = (
 _NEEDED_BY = {
     "plain-zarr": ("icechunk",),
     "serve": ("h5pyd",),
-    "serve-an-archive": ("h5pyd",),
+    "serve-an-archive": ("h5pyd", "aiohttp"),
     "many-machines": ("distributed",),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -27,6 +28,7 @@ OWN = re.compile(
 )
 #: files of the package that install packages of others
 OTHERS = {"python/icecore/repository/aws_profiles.py", "python/icecore/sources/zarr/store.py"}
+NO_SUFFIX = {"Makefile", "Containerfile"}
 #: where the name is a variable
 COMPUTED = {"python/icecore/errors.py", "tools/check_wheel.sh"}
 
@@ -38,23 +40,12 @@ def tracked() -> list[Path]:
     )
     if listed.returncode:
         pytest.skip("not a git checkout")
-    kinds = {
-        ".md",
-        ".py",
-        ".rs",
-        ".sh",
-        ".toml",
-        ".yml",
-        ".yaml",
-        ".cff",
-        ".ts",
-        ".tsx",
-        ".ipynb",
-        ".service",
-        "",
-    }
-    files = (ROOT / name for name in listed.stdout.splitlines() if not name.startswith("docs/design/"))
-    return [file for file in files if file.suffix in kinds and file.is_file() and file != Path(__file__)]
+    kinds = {".md", ".py", ".rs", ".sh", ".toml", ".yml", ".yaml", ".cff", ".ts", ".tsx", ".service"}
+    names = [
+        name for name in listed.stdout.splitlines() if not name.startswith(("docs/design/", "tests/golden/"))
+    ]
+    files = [ROOT / name for name in names if Path(name).suffix in kinds or Path(name).name in NO_SUFFIX]
+    return [file for file in files if file.is_file() and file != Path(__file__)]
 
 
 def words(requirement: str) -> tuple[str, str]:
@@ -165,3 +156,33 @@ def test_each_function_names_its_extra(tmp_path: Path, package: str, use: str, e
 def test_the_version_is_that_of_the_workspace() -> None:
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
     assert icecore.__version__ == cargo["workspace"]["package"]["version"]
+
+
+def imported(folder: Path) -> set[str]:
+    """Top-level modules that the files below a folder import."""
+    found: set[str] = set()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_types_of_packages_beside_do_not_matter() -> None:
+    """mypy skips every imported package that neither the base install nor an extra brings."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    skipped = {name.removesuffix(".*") for each in settings["overrides"] for name in each["module"]}
+    listed = [
+        *PROJECT["dependencies"],
+        *(r for items in PROJECT["optional-dependencies"].values() for r in items),
+    ]
+    installed = {words(requirement)[1] for requirement in listed} | {
+        "cloudpickle",
+        "cftime",
+    }  # dask's, netCDF4's
+    ours = {"icecore", "icecore_bench", "compression"}
+    used = set().union(*(imported(ROOT / folder) for folder in settings["files"]))
+    beside = used - set(sys.stdlib_module_names) - installed - ours
+    assert beside == skipped
