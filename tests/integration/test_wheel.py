@@ -110,11 +110,12 @@ def test_each_extra_installs_and_imports(wheel: Path, tmp_path: Path, extra: str
 
 
 def test_an_extra_that_does_not_exist(base: Place) -> None:
-    code = (
-        "from icecore import errors
-try: errors.needs('tabel', 'x')
-except errors.Error as e: print(e.kind, e)"
-    )
+    lines = [
+        "from icecore import errors",
+        "try: errors.needs('tabel', 'x')",
+        "except errors.Error as error: print(error.kind, error)",
+    ]
+    code = "\n".join(lines)
     assert base.run("python", "-c", code).startswith("invalid icecore-archive has no extra 'tabel'")
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from icecore import errors
-from icecore.cli.console import emit, persistent, print_stderr
+from icecore.cli.console import emit, print_stderr
 from icecore.display import text
 
 if TYPE_CHECKING:
@@ -19,80 +18,12 @@ if TYPE_CHECKING:
 #: notes of one kind that are printed without -v
 _NOTES = 20
 
-SOURCES = typer.Argument(
-    metavar="SRC...", help="Files, directories, globs, @list.txt, URLs.", show_default=False
-)
-Sources = Annotated[list[str], SOURCES]
-Into = Annotated[
-    str,
-    typer.Option("--into", metavar="REPO", help="The repository; created if missing.", callback=persistent),
-]
-Group = Annotated[
-    str | None, typer.Option(metavar="/P", help="Group for the source's root; default: /<file stem>.")
-]
-Concat = Annotated[
-    str | None, typer.Option(metavar="DIM", help="Join the sources along this dimension, in the order given.")
-]
-Append = Annotated[bool, typer.Option("--append", help="Append to existing arrays, along --concat.")]
-Replace = Annotated[bool, typer.Option("--replace", help="Overwrite existing arrays.")]
-SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip arrays that exist.")]
-KeepGoing = Annotated[
-    bool,
-    typer.Option("--keep-going", help="Skip files and arrays that fail, and commit the others."),
-]
-AllowMissing = Annotated[
-    bool,
-    typer.Option(
-        "--allow-missing", help="Leave out ROOT files without the tree, and branches that some lack."
-    ),
-]
-Message = Annotated[
-    str | None,
-    typer.Option("-m", "--message", metavar="TEXT", help="Commit message; default: command and files."),
-]
-
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print the plan (paths, shapes, chunks, codecs) and write nothing.")
-]
-Variables = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--variables",
-        metavar="PATTERN",
-        help="Only these arrays and their coordinates: t2m, 't*', '/gt1l/*'; may be repeated.",
-    ),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Skip these arrays; may be repeated."),
-]
-CoordTolerance = Annotated[
-    float | None,
-    typer.Option(
-        "--coord-tolerance",
-        metavar="T",
-        help="With --concat: accept coordinates that differ by up to T, in their units; default: 0.",
-    ),
-]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="List every array instead of a summary by group.")
 ]
 
 #: largest number of arrays listed one by one without -v
 _ROWS = 20
-
-
-def lengths(shape: str | None) -> tuple[int, ...] | dict[str, int] | None:
-    """Parse ``"16,64,64"`` or ``"time=16,lat=64"``."""
-    if shape is None:
-        return None
-    parts = [part.strip() for part in shape.split(",")]
-    try:
-        if "=" in shape:
-            return {name.strip(): int(value) for name, value in (part.split("=") for part in parts)}
-        return tuple(int(part) for part in parts)
-    except ValueError:
-        raise errors.make("invalid", f"{shape!r} is not a shape", "16,64,64 or time=16,lat=64") from None
 
 
 def finish(done: str, report: Report, into: str, json: bool, verbose: bool) -> None:

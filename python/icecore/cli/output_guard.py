@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 
 from icecore import errors
-from icecore.repository.nodes import SOURCES
 from icecore.repository.repo import Repo
 
 
@@ -24,9 +23,7 @@ def reject_linked(repo: Repo, output: str) -> None:
 def _is_linked(repo: Repo, file: os.stat_result) -> bool:
     from icecore.sources.files.identity import local_path
 
-    keeper = repo._nodes.get(SOURCES)
-    linked = keeper.document.get("attributes", {}).get("sources", {}) if keeper is not None else {}
-    for url in linked:
+    for url in repo._native.sources():
         with suppress(OSError, ValueError):  # missing, or not a file
             if os.path.samestat(os.stat(local_path(url)), file):
                 return True

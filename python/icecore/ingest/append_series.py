@@ -15,9 +15,9 @@ from icecore.repository import address
 from icecore.repository.nodes import Node
 from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.sources.failure import Failure
-from icecore.sources.gwf.axes import Axes
+from icecore.sources.gwf.paths import Axes
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
-from icecore.sources.mapping.series_facts import differences, facts
+from icecore.sources.mapping.join_in_time import differences, facts
 
 if TYPE_CHECKING:
     from icecore.ingest.placement import Assembly, Step

@@ -55,7 +55,7 @@ class ClusterPack:
         self._fork = Fork.of(writer)
         raw = sum(each.step.entry.nbytes for each in plan.steps)
         self._size = min(max(raw // (_TASKS * cluster.threads), _LEAST), _MOST)
-        self._progress = counted(plan.options.progress, raw)
+        self._progress = counted(plan.options.call, raw)
         self._made: set[str] = set()
 
     def run(self) -> None:

@@ -16,8 +16,7 @@ from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.sources.gwf.entry import fill_of
 from icecore.sources.gwf.timeline import MOVED, SMALL
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
-from icecore.sources.mapping.join_in_time import by_detector, join
-from icecore.sources.mapping.series_facts import differences
+from icecore.sources.mapping.join_in_time import by_detector, differences, join
 from icecore.sources.mapping.stitched_array import decodes_alike
 
 if TYPE_CHECKING:

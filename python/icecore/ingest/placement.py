@@ -152,7 +152,7 @@ def assemble(
                     if note.kind in ("gaps", "overlap", "missing", "changed")
                 ]
     elif sources:
-        from icecore.sources.mapping.virtual_concat import concat as join  # slow import
+        from icecore.sources.mapping.virtual_concat import concat as join
 
         root = address.absolute(group) if group is not None else sources[0].group
         maps = [source.arrays for source in sources]

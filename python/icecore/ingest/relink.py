@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from icecore import errors
-from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.ingest import write_references
 from icecore.ingest.destination import destination
 from icecore.ingest.moved_files import MovedFile, Recorded, check, relocation
+from icecore.ingest.options import RelinkOptions
 from icecore.ingest.relink_report import RelinkReport
+from icecore.options import accepts
 from icecore.repository import address
 from icecore.repository.repo import Repo
 from icecore.sources.files import object_stores
@@ -28,48 +29,14 @@ from icecore.writing.writer import Writer
 _DEPTH = 3
 
 
-@dataclass(frozen=True)
-class RelinkOptions:
-    """Arguments of :func:`relink`."""
-
-    old: str | os.PathLike[str]
-    new: str | os.PathLike[str]
-    into: Repo | str | os.PathLike[str] | None = None
-    keep_going: bool = False
-    dry_run: bool = False
-    message: str | None = None
-    storage: Mapping[str, str] | None = None
-    progress: ProgressCall | None = None
-
-
-def relink(
-    old: str | os.PathLike[str],
-    new: str | os.PathLike[str],
-    into: Repo | str | os.PathLike[str] | None = None,
-    *,
-    keep_going: bool = False,
-    dry_run: bool = False,
-    message: str | None = None,
-    storage: Mapping[str, str] | None = None,
-    progress: bool | ProgressCall | None = None,
-) -> RelinkReport:
+@accepts(RelinkOptions)
+def relink(options: RelinkOptions) -> RelinkReport:
     """Change the references of a repository to files that were moved from one directory to another.
 
     Each file must have the size that was recorded when it was linked, and the same modification time or the
     same content. The content is compared with the file at the old place, if it still exists, or with the
     checksum that was recorded at link time. That checksum covers files up to 1 MiB completely, and 16
     blocks of 4 KiB of larger files. All references change in one commit.
-
-    Args:
-        old: the directory, file or URL prefix before the move; it need not exist.
-        new: the same after the move.
-        into: a repository or its location; by default the only one at or below ``new``.
-        keep_going: relink the other files if some are missing or differ.
-        dry_run: compare the files and write nothing.
-        message: the commit message.
-        storage: credentials of the repository's object store.
-        progress: true for a bar in a terminal or notebook; or a function that is called with (file, compared
-            files, all files).
 
     Returns:
         A report: the files that were relinked, are missing or differ; the number of files elsewhere.
@@ -89,9 +56,9 @@ def relink(
         >>> icecore.open("moved.icecore")["/t2m"][-1]
         np.float64(4.0)
     """
-    with reported(progress, "relink", nbytes=False) as call:
-        report = run(RelinkOptions(old, new, into, keep_going, dry_run, message, storage, call))
-    if report.refused and report.snapshot is None and not dry_run:
+    with reported(options.progress, "relink", nbytes=False) as call:
+        report = run(replace(options, progress=call))
+    if report.refused and report.snapshot is None and not options.dry_run:
         raise report.error()
     return report
 
@@ -108,8 +75,8 @@ def run(options: RelinkOptions) -> RelinkReport:
     files = {}
     for number, (url, recorded) in enumerate(sorted(linked.found.items()), 1):
         files[url] = check(url, moved(url) or url, recorded)
-        if options.progress is not None:
-            options.progress(files[url].new, number, total)
+        if options.call is not None:
+            options.call(files[url].new, number, total)
     report = RelinkReport(repo.url, list(files.values()), len(linked.elsewhere), dry_run=options.dry_run)
     kept = {url: file for url, file in files.items() if file.state == "relinked"}
     report.arrays = [path for path, urls in linked.arrays.items() if urls & kept.keys()]

@@ -20,11 +20,11 @@ from icecore.sources.failure import Failure
 from icecore.sources.files.archives import FAULTS
 from icecore.sources.mapping.table_file import SharedText, TableFile
 from icecore.tables.summaries.zones import ZONE, Zones
-from icecore.tables.text import source_names
-from icecore.tables.text.file_notes import few
+from icecore.tables.text import restore
+from icecore.tables.text.file_state import few
 from icecore.tables.text.pack_table import pack_table
 from icecore.tables.text.table_job import Done, TableJob, TableOptions
-from icecore.tables.text.unreadable_files import damaged
+from icecore.tables.text.text_stream import damaged
 
 if TYPE_CHECKING:
     from icecore.repository.nodes import Node
@@ -135,7 +135,7 @@ def _holds(source: dict[str, Any], file: TableFile) -> bool:
 
     A file that has grown since counts as the same file.
     """
-    if not source_names.may_be(file, str(source.get("name"))):
+    if not restore.may_be(file, str(source.get("name"))):
         return False
     if source.get("sha256") is None:
         return True
@@ -152,7 +152,7 @@ def _holds(source: dict[str, Any], file: TableFile) -> bool:
 
 def _named(files: list[TableFile], taken: Sequence[str] = ()) -> list[TableFile]:
     """Return the files with names that are unique within their table."""
-    names = source_names.distinct(files, taken)
+    names = restore.distinct(files, taken)
     return [replace(file, name=name) for file, name in zip(files, names, strict=True)]
 
 

@@ -29,7 +29,7 @@ def write_arrays(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> Non
     from icecore.ingest.linked_read import linked_readers
 
     entries = [each.step.entry for each in plan.steps]
-    progress = counted(plan.options.progress, sum(entry.nbytes for entry in entries))
+    progress = counted(plan.options.call, sum(entry.nbytes for entry in entries))
     for each, read in zip(plan.steps, linked_readers(entries), strict=True):
         with failures.guard(each.step):
             if each.step.old is not None:

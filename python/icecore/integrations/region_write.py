@@ -26,7 +26,7 @@ from icecore.sources.mapping.cf_compare import sourced
 from icecore.sources.mapping.column_nulls import null_of
 from icecore.sources.mapping.time_units import spans_or_times
 from icecore.sources.memory import xarray_objects
-from icecore.sources.memory.region_reader import RegionReader
+from icecore.sources.memory.array_mappings import RegionReader
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.writer import Writer
 

@@ -14,8 +14,6 @@ from icecore.repository.cached_property import cached_property
 #: internal groups: identities of linked files, summaries, followed files
 SUMMARY = "__summary__"
 HIDDEN = ("__icecore__", SUMMARY, "__followed__")
-#: the group whose attributes record the linked files
-SOURCES = f"/{HIDDEN[0]}"
 #: the attribute for information that Zarr metadata has no field for
 OURS = "icecore"
 #: its members and their types; members of another type are ignored, since other programs may write them

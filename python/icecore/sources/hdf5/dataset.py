@@ -17,9 +17,8 @@ from icecore.sources.files.identity import Identity
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of, unknown_filter
-from icecore.sources.hdf5.record_text import measured
 from icecore.sources.hdf5.region_reader import DatasetReader, convert
-from icecore.sources.hdf5.types import TypePlan
+from icecore.sources.hdf5.types import TypePlan, measured
 from icecore.sources.mapping.array_map import ArrayEntry, Links, Note, default_chunks
 from icecore.sources.mapping.contiguous import Located, contiguous
 from icecore.sources.mapping.netcdf_fill import default_fill

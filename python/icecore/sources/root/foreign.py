@@ -22,7 +22,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.files.identity import Identity, unchanged
-from icecore.sources.root.lists import attribute
+from icecore.sources.root.readers import attribute
 
 if TYPE_CHECKING:
     from icecore.sources.root.parts import Arrays, Branch, Groups

@@ -9,13 +9,11 @@ from dataclasses import replace
 
 from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import diviner_columns
-from icecore.sources.tables.byte_by_byte import bytewise
 from icecore.sources.tables.ecsv import ecsv
 from icecore.sources.tables.header import has_values, is_header, is_measured, names_rows
-from icecore.sources.tables.letters import Letters, flat
 from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
-from icecore.sources.tables.ruled_table import ruled
-from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
+from icecore.sources.tables.ruled_table import bytewise, ruled
+from icecore.sources.tables.unlabelled_fixed import Letters, by_spaces, flat, numbered
 
 _SEPARATORS = b",\t;|"
 #: suffixes of binary formats: text in such a file means that it is damaged
