@@ -52,7 +52,7 @@ def needs(page: Path) -> tuple[list[str], list[str]]:
     """The extras, and the packages of others, that a page names before its first block that runs."""
     text = page.read_text(encoding="utf-8")
     extras = set(re.findall(r"icecore-archive\[(\w+)\]", text))
-    named = re.search(r"^The tutorial takes .*", text, re.MULTILINE)
+    named = re.search(r"^The tutorial takes [^.]*\.", text, re.MULTILINE)
     if named is None:
         return sorted(extras), []
     extras |= set(re.findall(r"`(\w+)`", named[0]))

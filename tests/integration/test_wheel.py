@@ -95,7 +95,7 @@ def test_size_of_the_base_install(base: Place) -> None:
     said = re.search(r"(\d+) MB on disk", (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8"))
     assert said is not None
     ours, whole = base.megabytes("icecore"), base.megabytes()
-    print(f"base install: {whole:.0f} MB, of which icecore {ours:.0f} MB")
+    print(f"base install: {whole:.0f} MB, icecore {ours:.0f} MB")
     assert ours <= OURS
     assert 0.8 * int(said[1]) <= whole <= int(said[1])
 
