@@ -85,11 +85,8 @@ def _rows(path: Path) -> list[list[str]]:
     except UnicodeDecodeError:
         text = raw.decode("cp1252", "replace")
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    return [
-        row
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        if any(cell for cell in row)
-    ]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    return [row for row in rows if any(cell for cell in row)]
 
 
 def _is(word: str, value: Any) -> bool:
