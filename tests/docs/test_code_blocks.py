@@ -89,7 +89,7 @@ def test_a_tutorial_names_the_packages_that_it_imports(page: Path) -> None:
     used: set[str] = set()
     for block in doc_pages.blocks(page):
         if block.language == "python":
-            used |= set(re.findall(r"^\s*(?:import|from) (\w+)", block.text, re.MULTILINE))
+            used |= set(re.findall(r"^(?:import|from) (\w+)", block.text, re.MULTILINE))
     assert used - set(sys.stdlib_module_names) - _BASE <= named
 
 
