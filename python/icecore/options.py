@@ -8,7 +8,7 @@
     def link(options: LinkOptions) -> Report: ...
 
 ``link`` then has the signature of ``LinkOptions`` (for type checkers too) and its descriptions as ``Args:``.
-:mod:`icecore.cli.options` makes options of the command line from the same fields.
+:mod:`icecore.cli.console` makes options of the command line from the same fields.
 """
 
 from __future__ import annotations

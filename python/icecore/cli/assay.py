@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from icecore.cli.console import Json, Progress, emit, examples, print_stderr
-from icecore.cli.options import takes
+from icecore.cli.console import Json, Progress, emit, examples, print_stderr, takes
 from icecore.ingest.options import AssayOptions
 
 
@@ -25,8 +24,8 @@ def assay(
     Prints compression ratio, speeds, the codecs that no other codec beats in both, and the choice for each
     goal of `icecore pack --for`. A file without arrays is compressed with the programs installed here.
     """
-    from icecore.analyzer.write_report import check
-    from icecore.cli.batch import print_failures
+    from icecore.analyzer.assay_report import check
+    from icecore.cli.console import print_failures
     from icecore.ingest.assay import assay
 
     if output is not None:

@@ -6,9 +6,7 @@ from typing import Any
 
 import typer
 
-from icecore.cli.batch import Verbose, finish
-from icecore.cli.console import Json, Progress, examples
-from icecore.cli.options import takes
+from icecore.cli.console import Json, Progress, Verbose, examples, finish, takes
 from icecore.ingest.options import LinkOptions
 
 

@@ -7,10 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.batch import Verbose, finish
-from icecore.cli.console import Json, Progress, examples
+from icecore.cli.console import Json, Progress, Verbose, examples, finish, once, takes
 from icecore.cli.follow import follow as follow_directory
-from icecore.cli.options import once, takes
 from icecore.display import text
 from icecore.ingest.options import PackOptions
 

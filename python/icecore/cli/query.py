@@ -22,9 +22,9 @@ from icecore.cli.console import (
     examples,
     open_repo,
     print_stderr,
+    takes,
     warn_packed,
 )
-from icecore.cli.options import takes
 from icecore.display import text
 from icecore.tables.query.scan_options import ScanOptions
 
@@ -85,7 +85,7 @@ def query(
         writer(output)
     opened = open_repo(repo, storage, allow_links)
     if output is not None:
-        from icecore.cli.output_guard import reject_linked
+        from icecore.cli.console import reject_linked
 
         reject_linked(opened, output)
     table = _table(opened, path, [columns, where, reduce])

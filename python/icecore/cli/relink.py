@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from icecore.cli.console import Json, Progress, emit, examples
-from icecore.cli.options import takes
+from icecore.cli.console import Json, Progress, emit, examples, takes
 from icecore.ingest.options import RelinkOptions
 
 

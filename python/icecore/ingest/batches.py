@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from icecore import errors
 from icecore.ingest import ledger
 from icecore.ingest.destination import destination
-from icecore.ingest.file_completion import Seen
+from icecore.ingest.ledger import Seen
 from icecore.ingest.options import LinkOptions
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import names

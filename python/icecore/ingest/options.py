@@ -226,7 +226,7 @@ class IngestOptions:
             Error: ``invalid``.
         """
         from icecore.sources.mapping import consistency
-        from icecore.timeseries.trend_windows import parse_windows
+        from icecore.timeseries.window_sums import parse_windows
 
         self.existing.check(self.concat)
         one = isinstance(self.sources, (str, os.PathLike)) and not has_magic(os.fspath(self.sources))

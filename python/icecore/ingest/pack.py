@@ -10,9 +10,7 @@ from icecore.cluster.connection import connected_if
 from icecore.cluster.tasks import Cluster
 from icecore.display.progress_bar import reported
 from icecore.ingest import pack_plan
-from icecore.ingest.array_failures import ArrayFailures
 from icecore.ingest.cluster_pack import ClusterPack
-from icecore.ingest.cluster_tables import pack_on_workers
 from icecore.ingest.destination import (
     commit_message,
     open_target,
@@ -24,9 +22,9 @@ from icecore.ingest.options import PackOptions
 from icecore.ingest.pack_plan import PackPlan
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import Sources, pack_sources
-from icecore.ingest.summarize import summarize
-from icecore.ingest.table_jobs import pack_tables
-from icecore.ingest.write_arrays import bytes_left_out, packed_rows, summarized, write_arrays
+from icecore.ingest.table_jobs import pack_on_workers, pack_tables
+from icecore.ingest.write_arrays import ArrayFailures, bytes_left_out, packed_rows, summarized, write_arrays
+from icecore.ingest.write_trends import summarize
 from icecore.options import accepts
 from icecore.sources import keep_open
 from icecore.tables.summaries.write import write_for

@@ -25,8 +25,7 @@ from icecore.sources.failure import Failure
 from icecore.sources.files import object_stores, tree_address
 from icecore.sources.files.identity import is_remote
 from icecore.sources.formats import FORMATS, Format
-from icecore.sources.index_cluster import open_on_workers
-from icecore.sources.index_pool import open_sources
+from icecore.sources.index_pool import open_on_workers, open_sources
 from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.memory import kind_of
 from icecore.sources.source_list import expand, listed

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icecore import errors
-from icecore.repository import aws_profiles, bucket_urls, credentials
+from icecore.repository import address, aws_profiles, credentials
 
 #: the engine's name ← names that obstore, s3fs (fsspec) and AWS use
 _SPELLINGS = {
@@ -79,7 +79,7 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     storage, addressed = _by_address(storage or {})
     options: dict[str, str] = {}
     profile = None
-    if (account := bucket_urls.account(url)) is not None:
+    if (account := address.account(url)) is not None:
         options["account_name"] = account
     for name, value in _flat(storage):
         if name.lower() in _PROFILE:
@@ -92,8 +92,8 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     if url.startswith("gs://") and "session_token" in options:
         options |= _google_token(options.pop("session_token"))
     own = _with_profile(options, profile, url.startswith("s3://"))
-    for address, given in addressed.items():
-        own |= {f"{address}.{name}": value for name, value in resolve(address, given).items()}
+    for place, given in addressed.items():
+        own |= {f"{place}.{name}": value for name, value in resolve(place, given).items()}
     return own
 
 
@@ -147,7 +147,7 @@ def _parts(name: str) -> tuple[str, str] | None:
 
 
 def _address(text: str) -> str:
-    return bucket_urls.canonical(text.rstrip("/"))
+    return address.canonical(text.rstrip("/"))
 
 
 def without_secrets(options: Mapping[str, str]) -> dict[str, str]:

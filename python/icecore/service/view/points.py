@@ -14,8 +14,7 @@ from icecore.export.picture import physical
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo
-from icecore.service.view.physical import is_known, units
-from icecore.service.view.values import check
+from icecore.service.view.values import check, is_known, units
 from icecore.tables.query.region import X, Y
 
 POINTS = 20_000

@@ -11,8 +11,7 @@ from h5py import Dataset, h5d
 
 from icecore import errors
 from icecore.repository.json_attributes import attribute_type, fill_attribute, marker_type, text_fill, to_json
-from icecore.repository.structured_dtypes import subarrays
-from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json, subarrays
 from icecore.sources.files.identity import Identity
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
@@ -253,8 +252,8 @@ def _check_filters(raw: RawDataset, plist: Any) -> None:
     if unknown := unknown_filter(filters_of(plist)):
         raise errors.make(
             "unsupported",
-            f"its filter {unknown} is not known to the HDF5 library here (pip install 'icecore[plugins]' "
-            "brings some; HDF5_PLUGIN_PATH names the folder of others)",
+            f"its filter {unknown} is not known to the HDF5 library here "
+            f"({errors.installing('plugins')} brings some; HDF5_PLUGIN_PATH names the folder of others)",
         )
 
 

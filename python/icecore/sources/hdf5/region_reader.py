@@ -11,7 +11,7 @@ from h5py import h5d, h5s, h5t
 
 from icecore import errors
 from icecore.repository.json_attributes import text
-from icecore.repository.structured_dtypes import pack
+from icecore.repository.zarr_dtypes import pack
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.files.open_files import shared
 from icecore.sources.hdf5.chunks import positions

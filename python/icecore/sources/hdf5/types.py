@@ -12,7 +12,7 @@ import numpy as np
 from h5py import h5r, h5t
 
 from icecore.repository.json_attributes import text
-from icecore.repository.structured_dtypes import offset_of, packed_struct
+from icecore.repository.zarr_dtypes import offset_of, packed_struct
 from icecore.sources.mapping.array_map import Region
 
 

@@ -13,7 +13,7 @@ from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
 from icecore import errors
-from icecore.repository.bucket_urls import canonical
+from icecore.repository.address import canonical
 from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
 from icecore.sources.files.object_stores import encoded, grant, is_object

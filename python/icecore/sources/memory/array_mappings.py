@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.repository.structured_dtypes import pack, packed_struct, subarrays
-from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
+from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json, pack, packed_struct, subarrays
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Region, default_chunks
 
 

@@ -18,7 +18,7 @@ from icecore.sources.files.archives import FAULTS, Member
 from icecore.sources.mapping.table_file import Field, Kind, TableSpec
 from icecore.sources.tables import odl
 from icecore.sources.tables.binary import holds, packed, pattern
-from icecore.sources.tables.odl_statements import Based
+from icecore.sources.tables.odl import Based
 from icecore.sources.tables.preamble import unique
 
 Finder = Callable[[str], Member | None]
