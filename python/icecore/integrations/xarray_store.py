@@ -149,9 +149,8 @@ def _axes(group: Group) -> set[str]:
         found |= set(names(array.attrs, "coordinates", "grid_mapping"))
         if array.dims == (name,) or _is_place(array):
             found.add(name)
-    inside = group.path.rstrip("/") + "/"
-    below = [path for path in group.repo.arrays if path.startswith(inside) and "/" in path[len(inside) :]]
-    for array in (group.repo.arrays[path] for path in below):
+    below = [node for node in group.repo._below(group.path) if node.is_array and node.parent != group.path]
+    for array in (Array(group.repo, node) for node in below):
         for name in names(array.attrs, "coordinates", "grid_mapping"):
             if name in arrays and (meant := near(array, name)) and meant.path == arrays[name].path:
                 found.add(name)

@@ -160,7 +160,7 @@ def accept_types(columns: EventColumns, pattern: Filter) -> Callable[[str], bool
 def typenames(repo: Repo, column: EventColumn) -> list[str]:
     """Return the names of a column's type in C++ and NumPy: ``float[]``, ``std::vector<float>``, …"""
     if column.kind == "array":
-        node = repo._nodes[column.path]
+        node = repo._array(column.path)._node
         row = "".join(f"[{n}]" for n in node.shape[1:])
         plain = node.dtype_label
         return [f"{name}{row}" for name in (*_CPP.get(plain, ()), plain)]

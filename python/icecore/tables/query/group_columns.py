@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.repository.array import Array
 from icecore.tables.query.column import fits
 from icecore.tables.query.event_columns import ENTRIES
 
 if TYPE_CHECKING:
-    from icecore.repository.array import Array
     from icecore.repository.group import Group
 
 #: largest number of tables that an error lists
@@ -30,9 +30,8 @@ def listed(columns: Sequence[str]) -> list[str]:
 
 def tables_below(group: Group) -> str:
     """Return a hint that lists the tables below a group; empty if there are none."""
-    prefix = group.path.rstrip("/") + "/"
-    arrays = group.repo.arrays.values()
-    inside = (a for a in arrays if a.path.startswith(prefix) and a.ndim == 1 and not fits(a))
+    arrays = (Array(group.repo, node) for node in group.repo._below(group.path) if node.is_array)
+    inside = (a for a in arrays if a.ndim == 1 and not fits(a))
     found = list(dict.fromkeys(a._node.parent for a in inside))
     if not found:
         return ""
