@@ -87,7 +87,7 @@ class Hierarchy(Members):
         return self._listed[group]
 
     def _below(self, group: str) -> list[Node]:
-        """Return the visible nodes below a group in the order of their paths, without visiting other groups."""
+        """List the visible nodes below a group in the order of their paths; no other groups are visited."""
         if group == "/":
             return [node for node in self._nodes.values() if node.path != "/" and not hidden(node.path)]
         found: list[Node] = []
