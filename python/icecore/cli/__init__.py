@@ -28,6 +28,7 @@ VERBS = (
     "query",
     "run",
     "restore",
+    "export",
     "explain",
     "plot",
     "trend",
