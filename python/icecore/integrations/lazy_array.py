@@ -41,7 +41,7 @@ class LazyArray(BackendArray):
     """An array that xarray indexes and icecore reads; unpickling reopens its snapshot."""
 
     def __init__(self, array: Array, rtol: float | None) -> None:
-        self.array = array
+        self.source = array
         self.precision = precision(rtol)
         #: values that may be rounded to or from a missing value: they are read exactly
         self.doubtful = np.empty(0, array.dtype) if rtol is not None else None
@@ -72,14 +72,14 @@ class LazyArray(BackendArray):
 
     def read(self, index: tuple[Any, ...]) -> np.ndarray:
         """Read one box or outer product."""
-        return self.refined(index, self.array._read(index, None, True, self.precision))
+        return self.refined(index, self.source._read(index, None, True, self.precision))
 
     def refined(self, index: tuple[Any, ...], found: np.ndarray) -> np.ndarray:
         """Return what was read with reduced precision, with doubtful values read exactly."""
         if self.doubtful is not None and self.doubtful.size:
             doubt = np.isin(found, self.doubtful)
             if doubt.any():
-                found[doubt] = self.array._read(index, None, True, None)[doubt]
+                found[doubt] = self.source._read(index, None, True, None)[doubt]
         return found
 
 
@@ -146,16 +146,16 @@ def read_together(items: Sequence[Item]) -> list[np.ndarray]:
     plans: dict[Any, list[int]] = {}
     for at, (lazy, _) in enumerate(items):
         options = lazy.precision
-        plan = id(lazy.array.repo._native), tuple(sorted(options.items())) if options else None
+        plan = id(lazy.source.repo._native), tuple(sorted(options.items())) if options else None
         plans.setdefault(plan, []).append(at)
     for places in plans.values():
         first = items[places[0]][0]
         asked, finishers = [], []
         for lazy, key in (items[at] for at in places):
-            index, target, finish = request(lazy.array, key, None)
-            asked.append((lazy.array.path, index, target))
+            index, target, finish = request(lazy.source, key, None)
+            asked.append((lazy.source.path, index, target))
             finishers.append(finish)
-        values = first.array.repo._native.read_many(asked, True, first.precision)
+        values = first.source.repo._native.read_many(asked, True, first.precision)
         for at, finish, data in zip(places, finishers, values, strict=True):
             found[at] = finish(data)
     return found
