@@ -79,7 +79,7 @@ class RoundServer:
 
     @property
     def rounds(self) -> int:
-        """Length of the longest chain of requests of which each began after the one before was answered."""
+        """Length of the longest chain of requests that each began after the answer to the one before."""
         count, free = 0, 0.0
         for began, ended in sorted(self._spans, key=lambda span: span[1]):
             if began >= free:

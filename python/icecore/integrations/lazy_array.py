@@ -22,8 +22,7 @@ from xarray.backends import BackendArray, api
 from xarray.core import indexing
 
 from icecore import errors
-from icecore.repository.array_request import request
-from icecore.repository.precision import precision
+from icecore.repository.array_request import precision, request
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
