@@ -27,6 +27,7 @@ VERBS = [
     "query",
     "run",
     "restore",
+    "export",
     "assay",
     "explain",
     "plot",

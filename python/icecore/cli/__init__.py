@@ -27,6 +27,7 @@ VERBS = (
     "query",
     "run",
     "restore",
+    "export",
     "explain",
     "plot",
     "trend",

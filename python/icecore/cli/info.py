@@ -128,10 +128,10 @@ def _trends(array: Array) -> str | None:
 
 
 def _group(group: Group) -> dict[str, Any]:
+    from icecore.repository.array import Array
     from icecore.repository.stored_bytes import stored_bytes
 
-    prefix = group.path.rstrip("/") + "/"
-    arrays = [array for path, array in group.repo.arrays.items() if path.startswith(prefix)]
+    arrays = [Array(group.repo, node) for node in group.repo._below(group.path) if node.is_array]
     return {
         "path": group.path,
         "version": group.repo.snapshot_id,
@@ -156,7 +156,7 @@ def _manifests(group: Group) -> dict[str, Any]:
 
 def _sources(group: Group) -> list[dict[str, Any]]:
     """Return the files that a table was packed from, with notes on content that no column contains."""
-    kept = group.repo._nodes[group.path].ours.get("table", {}).get("sources", [])
+    kept = group._node.ours.get("table", {}).get("sources", [])
     return [{"name": s["name"], "rows": s["rows"], "notes": s.get("notes", [])} for s in kept]
 
 

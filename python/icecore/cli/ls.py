@@ -50,13 +50,12 @@ def ls(
         return
     opened = open_repo(repo, storage)
     item = opened[path]
-    prefix = item.path.rstrip("/") + "/"
-    below = [node for node in opened._visible() if node.path.startswith(prefix) and node.path != "/"]
+    below = opened._below(item.path)
     if isinstance(item, Array):
         below = [item._node]
         plain = f"{item.path}  {item._node.dtype_label}  {shape_label(item.shape, item.dims)}"
     else:
-        plain = tree.text(opened._visible(), item.path, item.path if path != "/" else repo, limit=None)
+        plain = tree.text(below, item.path, item.path if path != "/" else repo, limit=None)
     emit([_row(node) for node in below], json, plain)
 
 

@@ -19,12 +19,21 @@ def readers(codecs: Sequence[Mapping[str, Any]]) -> str:
         'icecore, and zarr-python beside an installed icecore (icecore.predict)'
     """
     beyond = sorted(set(_names(codecs)) - _CORE)
-    own = [name for name in beyond if name.startswith("icecore.")]
-    if own:
+    if own := icecore_only(codecs):
         return f"icecore, and zarr-python beside an installed icecore ({', '.join(own)})"
     if beyond:
         return f"icecore, and Zarr v3 readers that have {', '.join(beyond)} (zarr-python with numcodecs)"
     return "any Zarr v3 reader"
+
+
+def icecore_only(codecs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the codecs that only icecore decodes.
+
+    Example:
+        >>> icecore_only([{"name": "bytes"}, {"name": "icecore.predict"}])
+        ['icecore.predict']
+    """
+    return sorted({name for name in _names(codecs) if name.startswith("icecore.")})
 
 
 def _names(value: Any) -> Iterator[str]:

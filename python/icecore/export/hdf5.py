@@ -32,7 +32,7 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
     room(path, data.nbytes + sum(values.nbytes for _, _, values in beside) + _OVERHEAD)
     names = [_name(array, axis, i) for i, axis in enumerate(axes)]
     with h5py.File(path, "w", track_order=True) as file:
-        for key, value in typed(array.repo.groups[array._node.parent]._node).items():
+        for key, value in typed(array.repo[array._node.parent]._node).items():
             _set_attribute(file, key, value)
         lengths = dict(zip(names, data.shape, strict=True))
         for _, dims, values in beside:

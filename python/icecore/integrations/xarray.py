@@ -106,10 +106,10 @@ class IcecoreBackend(BackendEntrypoint):
         root = _group(filename_or_obj, group, ref, storage, allow_links)
         datasets: dict[str, xr.Dataset] = {}
         known: Known = {}
-        for path, below in root.repo.groups.items():
-            if path == root.path or root.path == "/" or path.startswith(root.path + "/"):
-                name = "/" + path[len(root.path) :].strip("/")
-                datasets[name] = _dataset(below, rtol, known, drop_variables=drop_variables, **decoding)
+        below = (node for node in root.repo._below(root.path) if not node.is_array)
+        for each in (root, *(Group(root.repo, node) for node in below)):
+            name = "/" + each.path[len(root.path) :].strip("/")
+            datasets[name] = _dataset(each, rtol, known, drop_variables=drop_variables, **decoding)
         return datasets
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
@@ -145,12 +145,11 @@ def _look_below(group: Group) -> None:
     """Report where the arrays are if this group has none: an empty dataset looks like an empty repository."""
     if group.arrays:
         return
-    below = [path for path in group.repo.arrays if path.startswith(group.path.rstrip("/") + "/")]
+    below = [node for node in group.repo._below(group.path) if node.is_array]
     if below:
-        found = below[0].rsplit("/", 1)[0]
         warnings.warn(
             f"no arrays in {group.path}: {len(below)} lie in groups below it;"
-            f" open_dataset(…, group={found!r}) opens those of one, open_datatree(…) all",
+            f" open_dataset(…, group={below[0].parent!r}) opens those of one, open_datatree(…) all",
             stacklevel=4,
         )
 

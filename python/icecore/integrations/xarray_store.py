@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 import xarray as xr
-from xarray.backends import AbstractDataStore, BackendArray
+from xarray.backends import AbstractDataStore
 from xarray.core import indexing
 
+from icecore.integrations.lazy_array import LazyArray
 from icecore.repository.array import Array
-from icecore.repository.array_request import precision
 from icecore.repository.cf_coordinates import BOUNDS, names, near
 from icecore.repository.group import Group
 from icecore.repository.time_axis import TimeAxis
@@ -21,7 +21,6 @@ from icecore.repository.typed_attributes import marker, typed
 
 #: units of latitude and longitude
 _DEGREES = re.compile("degrees?_?(north|east|N|E)")
-_TEXT = np.dtype("O", metadata={"element_type": str})
 #: path of a group → array → dimension names
 Known = dict[str, dict[str, tuple[str, ...]]]
 
@@ -99,37 +98,12 @@ class XarrayStore(AbstractDataStore):
         if rtol is not None:
             bound = array.bound(rtol=rtol)
             attrs["rtol_bound"] = bound  # true of copies too, as encoding is not
-        lazy = _Lazy(array, rtol)
+        lazy = LazyArray(array, rtol)
         if rtol is not None and bound and array.dtype.kind == "f":
             marks = {key: attrs[key] for key in ("_FillValue", "missing_value") if key in attrs}
             attrs |= {key: np.asarray(value, array.dtype)[()] for key, value in marks.items()}
             lazy.doubtful = _doubtful(array, list(marks.values()), bound)
         return xr.Variable(dims, indexing.LazilyIndexedArray(lazy), attrs, encoding)
-
-
-class _Lazy(BackendArray):
-    """An array that xarray indexes and icecore reads; unpickling reopens its snapshot."""
-
-    def __init__(self, array: Array, rtol: float | None) -> None:
-        self._array = array
-        self._precision = precision(rtol)
-        #: values that may be rounded to or from a missing value: they are read exactly
-        self.doubtful = np.empty(0, array.dtype) if rtol is not None else None
-        self.shape = array.shape
-        self.dtype = _TEXT if array._node.dtype_label == "string" else array.dtype
-
-    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        if isinstance(key, (indexing.BasicIndexer, indexing.OuterIndexer)):
-            return self._read(key.tuple)  # xarray's adapter fails on empty slices with a negative step
-        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._read)
-
-    def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        found = self._array._read(key, None, True, self._precision)
-        if self.doubtful is not None and self.doubtful.size:
-            doubt = np.isin(found, self.doubtful)
-            if doubt.any():
-                found[doubt] = self._array._read(key, None, True, None)[doubt]
-        return found
 
 
 def _clipped(sizes: list[int], length: int) -> tuple[int, ...]:
@@ -149,9 +123,8 @@ def _axes(group: Group) -> set[str]:
         found |= set(names(array.attrs, "coordinates", "grid_mapping"))
         if array.dims == (name,) or _is_place(array):
             found.add(name)
-    inside = group.path.rstrip("/") + "/"
-    below = [path for path in group.repo.arrays if path.startswith(inside) and "/" in path[len(inside) :]]
-    for array in (group.repo.arrays[path] for path in below):
+    below = [node for node in group.repo._below(group.path) if node.is_array and node.parent != group.path]
+    for array in (Array(group.repo, node) for node in below):
         for name in names(array.attrs, "coordinates", "grid_mapping"):
             if name in arrays and (meant := near(array, name)) and meant.path == arrays[name].path:
                 found.add(name)

@@ -157,10 +157,9 @@ class Group(Members):
     def __repr__(self) -> str:
         from icecore.display import tree
 
-        return tree.text(self._repo._visible(), self.path, f"<icecore.Group {self.path}>")
+        return tree.text(self._repo._below(self.path), self.path, f"<icecore.Group {self.path}>")
 
     def _repr_html_(self) -> str:
         from icecore.display import html
 
-        below = [node for node in self._repo._visible() if node.path.startswith(self.path.rstrip("/") + "/")]
-        return html.hierarchy(below, self.path, self.path)
+        return html.hierarchy(self._repo._below(self.path), self.path, self.path)

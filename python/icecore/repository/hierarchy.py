@@ -86,6 +86,18 @@ class Hierarchy(Members):
             self._listed[group] = [node for node in found if not hidden(node.path)]
         return self._listed[group]
 
+    def _below(self, group: str) -> list[Node]:
+        """List the visible nodes below a group in the order of their paths; no other groups are visited."""
+        if group == "/":
+            return [node for node in self._nodes.values() if node.path != "/" and not hidden(node.path)]
+        found: list[Node] = []
+        inside = [group]
+        while inside:
+            members = self._members(inside.pop())
+            found += members
+            inside += [node.path for node in members if not node.is_array]
+        return sorted(found, key=lambda node: node.path)
+
     def _visible(self) -> list[Node]:
         return [node for node in self._nodes.values() if not hidden(node.path)]
 

@@ -62,7 +62,7 @@ class Level:
 
 def wanted(repo: Repo, path: str) -> tuple[int, ...]:
     """Return the window lengths in seconds that an array's trends should have; empty without trends."""
-    node = repo._nodes.get(channel_names.top(path))
+    node = repo._node(channel_names.top(path))
     stated = node.ours.get("trend", {}).get("windows") if node is not None else None
     if not isinstance(stated, list) or not all(isinstance(n, int) and n > 0 for n in stated):
         return ()
@@ -77,8 +77,8 @@ def levels(repo: Repo, path: str) -> list[Level]:
 
 def _level(repo: Repo, path: str, seconds: int) -> Level | None:
     group = channel_names.level(path, seconds)
-    nodes = [repo._nodes.get(f"{group}/{name}") for name in channel_names.STATISTICS]
-    rows = _rows(repo._nodes.get(group))
+    nodes = [repo._node(f"{group}/{name}") for name in channel_names.STATISTICS]
+    rows = _rows(repo._node(group))
     if rows is None or any(node is None for node in nodes):
         return None
     axis = TimeAxis.of(nodes[0].attrs) if nodes[0] is not None else None

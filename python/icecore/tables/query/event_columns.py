@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -14,7 +14,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.repository.nodes import hidden, suggestion
+from icecore.repository.nodes import suggestion
 
 if TYPE_CHECKING:
     from icecore.repository.group import Group
@@ -79,9 +79,8 @@ class EventColumns(Mapping[str, EventColumn]):
         self._made: dict[str, EventColumn] = {}
         inside: set[str] = set()
         start = len(self._prefix)
-        for path, node in self.repo._nodes.items():  # in the order of paths: groups come before their members
-            if not path.startswith(self._prefix) or (start == 1 and hidden(path)):
-                continue
+        for node in self.repo._below(group.path):  # in the order of paths: groups come before their members
+            path = node.path
             if path.rpartition("/")[0] in inside:
                 inside.add(path)
             elif node.is_array:
@@ -116,11 +115,11 @@ class EventColumns(Mapping[str, EventColumn]):
         Raises:
             Error: ``format`` if a group's attribute names missing arrays.
         """
-        return _column(self.repo._nodes, self._children, path)
+        return _column(self.repo, path)
 
     def is_record(self, name: str) -> bool:
         """Whether a group of columns has this name."""
-        node = self.repo._nodes.get(self.path_of(name))
+        node = self.repo._node(self.path_of(name))
         return node is not None and not node.is_array and name not in self._kinds
 
     @cached_property
@@ -158,22 +157,15 @@ class EventColumns(Mapping[str, EventColumn]):
     def _rows(self, name: str, strict: bool = False) -> int | None:
         """Return the number of entries of a column; None (or an error if ``strict``) if it is damaged."""
         try:
-            column, nodes = self[name], self.repo._nodes
+            column = self[name]
+            shape = self.repo._array(column.lengths_path or column.path).shape
             if column.kind == "array":
-                return nodes[column.path].shape[0] if nodes[column.path].shape else 0
-            return nodes[column.lengths_path].shape[0] - (column.lengths == "offsets")
+                return shape[0] if shape else 0
+            return shape[0] - (column.lengths == "offsets")
         except errors.Error:
             if strict:
                 raise
             return None
-
-    @cached_property
-    def _children(self) -> dict[str, list[Node]]:
-        found = defaultdict(list)
-        for path, node in self.repo._nodes.items():
-            if path != "/":
-                found[path.rpartition("/")[0] or "/"].append(node)
-        return found
 
 
 def _has_lists(node: Node) -> bool:
@@ -181,28 +173,28 @@ def _has_lists(node: Node) -> bool:
     return f'"{JAGGED}":' in node.zarr_json
 
 
-def _column(nodes: Mapping[str, Node], children: Mapping[str, list[Node]], path: str) -> EventColumn:
-    node = nodes.get(path)
+def _column(repo: Repo, path: str) -> EventColumn:
+    node = repo._node(path)
     if node is None:
         raise errors.make("format", f"{path} is named by a jagged array and is not there", "link it again")
     if node.is_array:
         return EventColumn(path, "array")
     stated: Any = node.attrs.get(JAGGED)
     if stated is None:
-        members = {each.name: _column(nodes, children, each.path) for each in children.get(path, ())}
+        members = {each.name: _column(repo, each.path) for each in repo._members(path)}
         return EventColumn(path, "record", members=members, is_tuple=node.attrs.get("tuple") is True)
     kind = next((name for name in _KINDS if isinstance(stated, dict) and name in stated), None)
     if kind is None or not isinstance(stated.get("content"), str):
         raise errors.make("format", f"{path}: attribute {JAGGED} is {stated!r:.80}", "see docs/format.md")
     lengths, content = (posixpath.normpath(posixpath.join(path, stated[key])) for key in (kind, "content"))
-    if lengths not in nodes:
+    if repo._node(lengths) is None:
         message = f"{path}: the lengths of its lists, {lengths}, are not there"
         raise errors.make("format", message, "link it again")
     bounds = None
     if kind != "offsets":
         entries, elements = (np.array(axis, "i8") for axis in stated.get("bounds", ([0], [0])))
         bounds = entries, elements
-    members = {"": _column(nodes, children, content)}
+    members = {"": _column(repo, content)}
     optional = stated.get("optional") is True
     return EventColumn(path, "list", kind, lengths, bounds, members, is_optional=optional)
 
@@ -355,7 +347,7 @@ def accept_types(columns: EventColumns, pattern: Filter) -> Callable[[str], bool
 def typenames(repo: Repo, column: EventColumn) -> list[str]:
     """Return the names of a column's type in C++ and NumPy: ``float[]``, ``std::vector<float>``, …"""
     if column.kind == "array":
-        node = repo._nodes[column.path]
+        node = repo._array(column.path)._node
         row = "".join(f"[{n}]" for n in node.shape[1:])
         plain = node.dtype_label
         return [f"{name}{row}" for name in (*_CPP.get(plain, ()), plain)]

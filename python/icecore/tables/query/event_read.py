@@ -210,7 +210,7 @@ def _check(repo: Repo, column: EventColumn, lists: _Lists) -> None:
 
 def _length(repo: Repo, content: EventColumn) -> int | None:
     """Return the number of rows of a column; None if it is not an array."""
-    return repo._nodes[content.path].shape[0] if content.kind == "array" else None
+    return repo._array(content.path).shape[0] if content.kind == "array" else None
 
 
 def _elements(starts: np.ndarray, stops: np.ndarray) -> Rows:

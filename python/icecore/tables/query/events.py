@@ -52,8 +52,8 @@ class Events:
     @property
     def is_one_table(self) -> bool:
         """Whether the columns, including those of subgroups, share rows: they have lists or equal lengths."""
-        nodes = self._group.repo._nodes
-        lengths = {nodes[self.columns[name].path].shape[:1] for name in self.columns.arrays}
+        repo = self._group.repo
+        lengths = {repo._array(self.columns[name].path).shape[:1] for name in self.columns.arrays}
         return len(self.columns.arrays) < len(self.columns) or len(lengths) == 1
 
     @property

@@ -202,9 +202,8 @@ def listed(columns: Sequence[str]) -> list[str]:
 
 def tables_below(group: Group) -> str:
     """Return a hint that lists the tables below a group; empty if there are none."""
-    prefix = group.path.rstrip("/") + "/"
-    arrays = group.repo.arrays.values()
-    inside = (a for a in arrays if a.path.startswith(prefix) and a.ndim == 1 and not fits(a))
+    arrays = (group.repo._array(node.path) for node in group.repo._below(group.path) if node.is_array)
+    inside = (a for a in arrays if a.ndim == 1 and not fits(a))
     found = list(dict.fromkeys(a._node.parent for a in inside))
     if not found:
         return ""

@@ -16,6 +16,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository import address
+from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo
 from icecore.tables.query.column import column
@@ -23,7 +24,6 @@ from icecore.tables.summaries import zones
 from icecore.tables.summaries.zones import Zones
 
 if TYPE_CHECKING:
-    from icecore.repository.array import Array
     from icecore.writing.writer import Writer
 
 _MEMORY = 64 << 20
@@ -164,8 +164,7 @@ def _native(arrays: Sequence[Array]) -> Any:
 def _below(repo: Repo, path: str, columns: Sequence[str] | None) -> list[Array]:
     found = repo[path]
     if isinstance(found, Group):
-        prefix = found.path.rstrip("/") + "/"
-        arrays = [array for p, array in repo.arrays.items() if p.startswith(prefix)]
+        arrays = [Array(repo, node) for node in repo._below(found.path) if node.is_array]
         if columns is not None:
             arrays = [found.arrays[name] for name in columns]
     else:

@@ -98,7 +98,7 @@ def _whole(repo: Repo, parent: str, name: str, found: Zones) -> Zones:
 
 def entries(repo: Repo, parent: str) -> dict[str, dict[str, Any]]:
     """Return the summaries of a group's arrays: name → {at, kind, rows, digest}."""
-    node = repo._nodes.get(_top(parent))
+    node = repo._node(_top(parent))
     summary = node.ours.get("summary") if node is not None else None
     kept = summary.get("columns") if isinstance(summary, dict) else None
     return {name: entry for name, entry in kept.items() if _sound(entry)} if isinstance(kept, dict) else {}
@@ -196,7 +196,7 @@ def _extend(writer: Writer, view: Repo, parent: str, columns: dict[str, Zones]) 
     zones = max(len(found.count) + found.first for found in columns.values())
     for name, (dtype, item, dims) in _PARTS.items():
         path = f"{top}/{name}"
-        if path not in view._nodes:
+        if view._node(path) is None:
             continue
         before, shape = view._array(path), (len(columns), zones, *item)
         unit = _unit(shape, np.dtype(dtype).itemsize)
