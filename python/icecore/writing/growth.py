@@ -108,7 +108,8 @@ class Growth(RegionWrites):
 
     def _merge_short(self) -> None:
         """Merge chunks at the end that are shorter than usual, if there are many."""
-        found = self._rows.merged(self._stored[0], max(_MERGED // self._row_bytes, 1))
+        most = min(_MERGED, max(self._writer._shares.box, self.unit[0] * self._row_bytes))
+        found = self._rows.merged(self._stored[0], max(most // self._row_bytes, 1))
         if found is None:
             return
         rows, first = found
