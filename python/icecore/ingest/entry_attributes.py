@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from icecore.codecs.rounding import KEY
 from icecore.repository.nodes import OURS
 from icecore.sources.mapping.array_map import ArrayEntry
 
@@ -19,6 +20,8 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
         kept["subarrays"] = dict(entry.subarrays)
     if entry.text_fill is not None:
         kept["fill"] = entry.text_fill
+    if entry.rounding is not None:
+        kept[KEY] = entry.rounding.record
     if entry.unlimited:
         kept["unlimited"] = list(entry.unlimited)
     return kept

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.analyzer.measure import Goal
-from icecore.codecs import spec
+from icecore.codecs import rounding, spec
 from icecore.display import text
 from icecore.display.progress import ProgressCall
 from icecore.ingest.select_variables import Selection
@@ -143,8 +143,14 @@ class PackOptions(IngestOptions):
 
     @property
     def codec_spec(self) -> spec.Spec:
-        """``codec``; for the goal ``random``, small pages without measuring."""
-        return "pages" if self.codec == "auto" and self.goal == RANDOM else self.codec
+        """``codec`` without rounding; for the goal ``random``, small pages without measuring."""
+        lossless = rounding.split(self.codec)[1]
+        return "pages" if lossless == "auto" and self.goal == RANDOM else lossless
+
+    @property
+    def rounding(self) -> rounding.Rules | None:
+        """Bounded loss that ``codec`` asks for."""
+        return rounding.split(self.codec)[0]
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -176,5 +182,5 @@ class PackOptions(IngestOptions):
         if self.trust not in (None, "data"):
             message = f"trust: 'data' or nothing (got {self.trust!r})"
             raise errors.make("invalid", message, "--trust data, or leave it out")
-        spec.check(self.codec, self.portable)
+        spec.check(self.codec_spec, self.portable)
         layout.check(self.chunk, self.shard)
