@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import subprocess
@@ -158,27 +157,22 @@ def test_an_array_that_was_being_made_anew_is_not_committed_in_part(
         array.append(np.full(array.shape[1], count))
         count += 1
 
-    def simulate() -> None:
+    def commits(appends: int) -> None:
         nonlocal stored
-        for _ in range(100):
+        for _ in range(appends):
             append()
             writer.commit()
             stored = count
 
-    if kind == "shortened":
-        append()
-        writer.commit()
-        stored = 1
-        append()
-    is_on = kind == "shortened"
-    with pytest.raises(KeyboardInterrupt), writer if is_on else contextlib.nullcontext():
-        if not is_on:
+    def ended() -> None:
+        with writer:
             append()
-            writer.commit()  # the first rows get a chunk of their own
-            append()
-            writer.commit()
-            stored, is_on = count, True
-            simulate()
+
+    # the first rows get a chunk of their own at the second commit
+    commits(2 if kind == "merged" else 1)
+    is_on = True
+    with pytest.raises(KeyboardInterrupt):
+        commits(98) if kind == "merged" else ended()
     assert stored < count <= 100
     with pytest.raises(KeyboardInterrupt):
         writer.commit()  # what was broken off is set right first, which is broken off as well

@@ -166,6 +166,8 @@ def test_a_writer_compacts_at_its_end(tmp_path: Path) -> None:
 def test_command_line(tmp_path: Path) -> None:
     path = tmp_path / "r"
     grow(path, RNG.normal(size=(20, 500)))
-    run = CliRunner().invoke(table(), ["compact", str(path), "/x", "--older", "0s", "--budget", "1MB", "--json"])
+    run = CliRunner().invoke(
+        table(), ["compact", str(path), "/x", "--older", "0s", "--budget", "1MB", "--json"]
+    )
     assert run.exit_code == 0, run.output
     assert list(json.loads(run.output)["arrays"]) == ["/x"]

@@ -69,8 +69,21 @@ def test_most_bits_are_zero() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["round()", "round(rel=0)", "round(rel=1)", "round(rel=x)", "round(bits=1.5)", "round(bits=99)", "round(abs=inf)"]
-    + ["round(abs=-1)", "round", "round(rel=1e-3", "round(exact)", "round(rel=1e-3, abs=1)", "round(rel=1e-3)+nothing"],
+    [
+        "round",
+        "round()",
+        "round(rel=0)",
+        "round(rel=1)",
+        "round(rel=x)",
+        "round(bits=1.5)",
+        "round(bits=99)",
+        "round(abs=inf)",
+        "round(abs=-1)",
+        "round(rel=1e-3",
+        "round(exact)",
+        "round(rel=1e-3, abs=1)",
+        "round(rel=1e-3)+nothing",
+    ],
 )
 def test_nonsense_is_refused(spec: str, tmp_path: Path) -> None:
     np.save(tmp_path / "t.npy", np.zeros((3, 4)))
@@ -97,7 +110,9 @@ def test_a_writer_rounds_what_it_writes_and_later_appends(tmp_path: Path) -> Non
     rows[3, 4] = FILL
     repo = icecore.create(tmp_path / "r")
     with repo.writer() as w:
-        x = w.array("/x", "f8", (0, 20, 30), codec="round(abs=0.01)", attrs={"_FillValue": FILL, "units": "K"})
+        x = w.array(
+            "/x", "f8", (0, 20, 30), codec="round(abs=0.01)", attrs={"_FillValue": FILL, "units": "K"}
+        )
         for row in rows[:10]:
             x.append(row)
         with pytest.raises(icecore.Error) as caught:
@@ -122,7 +137,12 @@ def test_pack_rounds_data_and_shows_the_bound(tmp_path: Path) -> None:
     t2m[2, 3] = np.nan
     time, lat = np.arange(8) / 3, np.linspace(-1, 1, 40) / 3
     dims = ("time", "lat", "lon")
-    data = {"t2m": (dims, t2m), "psl": (dims, psl), "area": (("lat", "lon"), psl[0]), "n": (("lon",), np.arange(50))}
+    data = {
+        "t2m": (dims, t2m),
+        "psl": (dims, psl),
+        "area": (("lat", "lon"), psl[0]),
+        "n": (("lon",), np.arange(50)),
+    }
     coords = {"time": ("time", time, {"units": "days since 2001-01-01"}), "lat": ("lat", lat)}
     ds = xr.Dataset(data, coords)
     ds["t2m"].attrs["cell_measures"] = "area: area"

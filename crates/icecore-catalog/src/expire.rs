@@ -22,7 +22,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::repo::Repo;
 use crate::repo_state::RepoState;
 use crate::runtime::run;
-use crate::{clock, error, names};
+use crate::{clock, error};
 
 /// Directory of the marks.
 pub(crate) const FOLDER: &str = "expired";
@@ -131,8 +131,7 @@ fn without(
     (backup, updates): (&str, u16),
 ) -> RepositoryResult<RepoInfo> {
     let inject = ICError::inject::<RepositoryErrorKind>;
-    let plan = Plan::of(info, Some(kept))
-        .map_err(|e| ICError::capture(RepositoryErrorKind::Other(e.to_string())))?;
+    let plan = Plan::of(info, Some(kept)).map_err(|e| ICError::capture(RepositoryErrorKind::Other(e.to_string())))?;
     let released: HashSet<SnapshotId> = plan.released.into_iter().collect();
     let mut versions = Vec::new();
     for version in info.all_snapshots().map_err(inject)? {

@@ -106,8 +106,8 @@ class Adapting:
     def _looked(
         self, shape: Sequence[int], read: Reader, nbytes: int
     ) -> tuple[list[Codec], dict[str, Any]] | None:
-        """Measure, as far as the watch's share of time allows. The first time in a writer of a stored array, enough
-        bytes must have been added since writers measured last: writers may be short-lived.
+        """Measure, as far as the watch's share of time allows. The first time in a writer of a stored array,
+        enough bytes must have been added since writers measured last: writers may be short-lived.
         """
         every = _EVERY * max(prod(self._chunk) * zarr_dtypes.itemsize(self._kind.dtype), 1)
         is_due = self._behind > 0 or self._size // every != (self._size + nbytes) // every
@@ -116,7 +116,7 @@ class Adapting:
             return None
         self._waits = False
         found = self._watch.look(shape, read, self._written)
-        record = {"drift": found.note} if found is not None else {}
+        record: dict[str, Any] = {"drift": found.note} if found is not None else {}
         if self._watch.behind != self._behind:
             self._behind = self._watch.behind
             record[_BEHIND] = self._behind

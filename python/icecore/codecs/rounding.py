@@ -1,14 +1,14 @@
 """Bounded loss by name: round floats before a lossless codec, ``round(rel=1e-3)``.
 
-Rounded values end in zero bits, which compress well, and any Zarr reader reads them. The rules of each array are
-kept in its attributes, so later appends are rounded too.
+Rounded values end in zero bits, which compress well, and any Zarr reader reads them. The rule of an array
+is kept in its attributes, so later appends are rounded too.
 
 - ``bits=N`` keeps N bits of the mantissa, rounded to nearest, ties to even.
 - ``rel=R`` keeps as many bits as the relative error R needs: m bits have an error of at most 2^-(m+1).
 - ``abs=A`` rounds to multiples of the largest power of two that is at most 2 A.
 
-Fill values, missing values, NaN, infinities and subnormal numbers stay, and so does any value that would be off by more
-than the bound or become a fill value.
+Fill values, missing values, NaN, infinities and subnormal numbers stay, and so does any value that would be
+off by more than the bound or become a fill value.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Rounding:
         """Return the rounded values, and the largest error of each."""
         dtype = values.dtype
         if self.kind == "abs":
-            step = 2.0 ** (frexp(2 * self.value)[1] - 1)  # the largest power of two up to 2 × value
+            step = 2.0 ** (frexp(2 * self.value)[1] - 1)  # the largest power of two up to twice the value
             limit = dtype.type(self.value)
             limit = np.nextafter(limit, dtype.type(0)) if float(limit) > self.value else limit
             return np.rint(values / dtype.type(step)) * dtype.type(step), limit

@@ -21,8 +21,8 @@ _NAMING = ("coordinates", "grid_mapping", *BOUNDS)
 def mark(rules: Rules | None, steps: Sequence[Step]) -> None:
     """Note in the entries of new arrays how their values are rounded.
 
-    A rule without a name is for data variables of floats: coordinates, their bounds and times stay exact. An array
-    that is extended keeps its own rule.
+    A rule without a name is for data variables of floats: coordinates, their bounds and times stay exact. An
+    array that is extended keeps its own rule.
 
     Raises:
         Error: ``not-found`` for a rule that names no array; ``dtype`` if it names one that has no floats.

@@ -56,7 +56,7 @@ def kept(histories: Iterable[list[Commit]], last: int | None, daily: int | None)
     Args:
         histories: the commits of each branch, newest first.
         last: number of newest versions of each branch.
-        daily: number of newest days (UTC) with commits of which the last version of the day is kept.
+        daily: number of newest days (UTC) with commits; the last version of each day is kept.
 
     Raises:
         Error: ``invalid`` if neither is given, or for a negative number.

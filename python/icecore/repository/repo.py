@@ -285,8 +285,8 @@ class Repo(Hierarchy, Versions):
                 :mod:`icecore.writing.commit_schedule`). If threads append to different arrays without waiting
                 for each other, the arrays of a version may differ in length.
             commit_seconds: commit automatically when this many seconds have passed; checked at each append.
-            compact: ``"auto"`` merges short chunks of the arrays that were written, in a commit of its own after
-                the last one (see :meth:`compact`), as far as that writes at most 64 MiB again.
+            compact: ``"auto"`` merges short chunks of the arrays that were written, in a commit of its own
+                after the last one (see :meth:`compact`), at most 64 MiB of rows for each array.
 
         Raises:
             Error: ``read-only`` without a branch to commit to; ``not-found`` for ``branch``; ``conflict`` at

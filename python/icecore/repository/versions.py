@@ -204,7 +204,7 @@ class Versions:
 
         Args:
             keep_last: number of newest versions of each branch to keep.
-            keep_daily: number of days (UTC) with commits of which the last version is kept, of each branch.
+            keep_daily: number of newest days (UTC) with commits; the last version of each day is kept.
             dry_run: only report.
 
         Returns:
