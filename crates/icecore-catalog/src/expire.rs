@@ -123,7 +123,8 @@ async fn remove(shared: &RepoState, kept: &[String]) -> Result<()> {
     done.map(|_| ()).map_err(error::repository)
 }
 
-/// The root object without the released versions.
+/// The root object with histories that leave out the released versions. It still lists those, as it lists the versions of
+/// deleted branches: collection removes them.
 fn without(
     assets: &AssetManager,
     info: &RepoInfo,
@@ -136,9 +137,8 @@ fn without(
     let mut versions = Vec::new();
     for version in info.all_snapshots().map_err(inject)? {
         let version = version.map_err(inject)?;
-        if !released.contains(&version.id) {
-            versions.push(joined(info, version, &released)?);
-        }
+        let is_released = released.contains(&version.id);
+        versions.push(if is_released { version } else { joined(info, version, &released)? });
     }
     RepoInfo::new(
         assets.spec_version(),
@@ -191,7 +191,7 @@ pub(crate) struct Leases {
 }
 
 /// Reads the marks.
-pub(crate) async fn leases(assets: &AssetManager) -> Result<Leases> {
+pub(crate) async fn leases(assets: &AssetManager, info: Option<&RepoInfo>) -> Result<Leases> {
     let listed = assets.storage().list_objects(&assets.storage_context(), FOLDER).await.map_err(error::storage)?;
     let marks: Vec<_> = listed.try_collect().await.map_err(error::storage)?;
     let (now, mut found) = (Utc::now(), Leases { held: HashSet::new(), over: Vec::new() });
@@ -199,18 +199,9 @@ pub(crate) async fn leases(assets: &AssetManager) -> Result<Leases> {
         let Ok(id) = SnapshotId::try_from(mark.id.as_str()) else { continue };
         if now - mark.created_at > lease() {
             found.over.push((mark.id, mark.size_bytes));
-        } else if is_stored(assets, &id).await? {
-            found.held.insert(id);
+        } else if info.is_some_and(|info| info.find_snapshot(&id).is_ok()) {
+            found.held.insert(id); // unless other software collected it
         }
     }
     Ok(found)
-}
-
-/// Whether a version's own file is there: other software may have collected it.
-async fn is_stored(assets: &AssetManager, id: &SnapshotId) -> Result<bool> {
-    match assets.fetch_snapshot(id).await.map_err(error::repository) {
-        Ok(_) => Ok(true),
-        Err(e) if e.kind == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(e),
-    }
 }

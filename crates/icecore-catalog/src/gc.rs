@@ -75,7 +75,8 @@ impl Repo {
             check_all(shared).await?;
             let updates = repository.config().num_updates_per_repo_info_file();
             let retries = Some(repository.config().repo_update_retries());
-            let leases = expire::leases(repository.asset_manager()).await?;
+            let info = names::all(shared).await?.info;
+            let leases = expire::leases(repository.asset_manager(), info.as_deref()).await?;
             // Listed before the next update, which may create another copy.
             let mut copies = backups::old(repository.asset_manager(), before).await?;
             let mut report = GcReport { dry_run, ..GcReport::default() };

@@ -173,10 +173,12 @@ def _regions(rows: RowGrid, most: int | None = None) -> list[tuple[int, int]]:
             continue
         first, last = int(ends[group[0]] - lengths[group[0]]), int(ends[group[-1]])
         if most is not None and last - first > most:
-            fitting = group[ends[group] - first <= most]
-            if len(fitting) < 2:
-                break
-            last = int(ends[fitting[-1]])
+            starts = ends[group] - lengths[group]
+            fitting = np.searchsorted(ends[group], starts + most, "right") - 1
+            [at, *_] = [*np.flatnonzero(fitting > np.arange(len(group))), -1]
+            if at < 0:
+                continue
+            first, last = int(starts[at]), int(ends[group[fitting[at]]])
         found.append((first, last))
         most = None if most is None else most - (last - first)
     return found
