@@ -284,10 +284,10 @@ class PackOptions(IngestOptions):
     codec: spec.Spec = option(
         "auto",
         "``auto`` measures codecs on samples of each array and chooses one for the goal; for other values "
-        "see :func:`icecore.codecs.spec.resolve`. ``round(rel=1e-3)`` or ``round(abs=0.01)+zstd`` rounds floats "
-        "first, within that bound; see :mod:`icecore.codecs.rounding`.",
+        "see :func:`icecore.codecs.spec.resolve`. ``round(rel=1e-3)`` or ``round(abs=0.01)+zstd`` rounds "
+        "floats first, within that bound; see :mod:`icecore.codecs.rounding`.",
         help="auto (measured), default (by dtype), planes (reads with reduced precision), none, gzip, zlib, "
-        "zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON; 'round(rel=1e-3)+NAME' rounds floats.",
+        "zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON; 'round(rel=1e-3)+NAME' rounds.",
         metavar="NAME",
         kind=str,
     )
