@@ -169,6 +169,7 @@ def year(_: type[Any], folder: Path) -> dict[str, float]:
     from datetime import timedelta
 
     import icecore
+    import icecore.integrations.xarray
     import xarray as xr
 
     data = steps(DAYS)
