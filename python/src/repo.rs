@@ -229,6 +229,17 @@ impl Repo {
         py.detach(|| self.repo.delete_branch(name)).or_raise()
     }
 
+    fn expire(&self, py: Python<'_>, kept: Vec<String>) -> PyResult<Vec<String>> {
+        py.detach(|| self.repo.expire(&kept)).or_raise()
+    }
+
+    /// Bytes of versions: (each version and what it holds alone, versions that expire, bytes that only those hold).
+    #[expect(clippy::type_complexity, reason = "the parts of a tuple in Python")]
+    fn held(&self, py: Python<'_>, kept: Vec<String>) -> PyResult<(Vec<(String, u64)>, Vec<String>, u64)> {
+        let held = py.detach(|| self.repo.held(&kept)).or_raise()?;
+        Ok((held.alone, held.released, held.freed))
+    }
+
     #[pyo3(signature = (older_than_us=None, dry_run=true))]
     fn gc<'py>(&self, py: Python<'py>, older_than_us: Option<i64>, dry_run: bool) -> PyResult<Bound<'py, PyDict>> {
         let report = py.detach(|| self.repo.gc(older_than_us, dry_run)).or_raise()?;

@@ -200,8 +200,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Replaces the metadata of a sharded array by a document without shards; references to its chunks replace those to
-    /// shards. Chunks of another shape in the new grid must be written afterwards.
+    /// Replaces an array's metadata by a document without shards. Chunks that the new grid has too stay; references to the
+    /// chunks replace those to shards. The others must be written afterwards.
     fn unshard(&self, py: Python<'_>, path: &str, zarr_json: &str) -> PyResult<()> {
         let new = ArrayMeta::parse(zarr_json.as_bytes()).or_raise()?;
         let old = self.meta(path)?;

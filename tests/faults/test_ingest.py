@@ -135,33 +135,50 @@ def test_an_append_that_ctrl_c_broke_off_leaves_no_gap(
         assert set(sure) <= set(got)
 
 
+@pytest.mark.parametrize("kind", ["merged", "shortened"])
 def test_an_array_that_was_being_made_anew_is_not_committed_in_part(
-    repo: str, monkeypatch: pytest.MonkeyPatch
+    repo: str, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    original, is_on = ArrayWriter._add, False
+    """Its short chunks are merged by a commit, or a small array gets short shards by the last one."""
+    original, is_on = ArrayWriter.write, False
 
-    def breaking(self: ArrayWriter, rows: np.ndarray) -> None:
-        if is_on and len(rows) > 1:  # all rows so far, for longer shards
+    def breaking(self: ArrayWriter, start: Any, rows: np.ndarray, **named: Any) -> None:
+        if is_on and len(rows) > 1:  # older rows than the one that is appended
             raise KeyboardInterrupt
-        original(self, rows)
+        original(self, start, rows, **named)
 
-    monkeypatch.setattr(ArrayWriter, "_add", breaking)
+    monkeypatch.setattr(ArrayWriter, "write", breaking)
     writer = icecore.open(repo).writer()
-    array = writer.array("/x", "f8", (0, 100))
-    array.append(np.zeros(100))
-    writer.commit()
+    array = writer.array("/x", "f8", (0, 1000 if kind == "merged" else 100))
+    count, stored = 0, 0
+
+    def append() -> None:
+        nonlocal count
+        array.append(np.full(array.shape[1], count))
+        count += 1
+
+    def commits(appends: int) -> None:
+        nonlocal stored
+        for _ in range(appends):
+            append()
+            writer.commit()
+            stored = count
+
+    def ended() -> None:
+        with writer:
+            append()
+
+    # the first rows get a chunk of their own at the second commit
+    commits(2 if kind == "merged" else 1)
     is_on = True
-
-    def simulate() -> None:
-        for _ in range(100_000):
-            array.append(np.zeros(100))
-
     with pytest.raises(KeyboardInterrupt):
-        simulate()
-    whole = array.shape
+        commits(98) if kind == "merged" else ended()
+    assert stored < count <= 100
     with pytest.raises(KeyboardInterrupt):
         writer.commit()  # what was broken off is set right first, which is broken off as well
-    assert icecore.open(repo)["/x"].shape == (1, 100)
+    row = np.zeros(array.shape[1])
+    assert icecore.open(repo)["/x"].shape == (stored, len(row))
     is_on = False
     writer.commit()
-    assert icecore.open(repo)["/x"].shape == array.shape == whole
+    assert array.shape == (count, len(row))
+    np.testing.assert_array_equal(icecore.open(repo)["/x"].read(), np.arange(count)[:, None] + row)

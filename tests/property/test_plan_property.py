@@ -14,6 +14,8 @@ from strategies import Layout, examples, layouts, numpy_selections
 
 #: chunks of at most this many bytes may be kept inside their references
 INLINE = 512
+#: bytes of the CRC-32C that follows each chunk with a named codec
+CHECKSUM = 4
 
 
 def touched(layout: Layout, sel: tuple[object, ...]) -> np.ndarray:
@@ -70,11 +72,13 @@ def test_counts(data: st.DataObject) -> None:
 @examples(120)
 @given(st.data())
 def test_every_wanted_byte_once(data: st.DataObject) -> None:
-    """Uncompressed chunks have a known size, so the bytes that are needed are known without our help."""
+    """Uncompressed chunks and their checksums have a known size, so the bytes that are needed are known
+    without our help.
+    """
     layout = data.draw(layouts(dtypes=["f8"], codecs=["none"]))
     sel = data.draw(numpy_selections(layout.shape))
     note(f"{sel!r}")
-    size = int(np.prod(layout.chunk)) * 8
+    size = int(np.prod(layout.chunk)) * 8 + CHECKSUM
     # nothing is the fill value, so no chunk is left out
     expected = np.abs(zoo.values("i4", layout.shape, layout.seed).astype("f8")) + 1
     with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +127,7 @@ def test_missing_chunks_cost_nothing(repo_path: str) -> None:
     array = icecore.open(repo_path)["/x"]
     plan = array.plan()
     assert (plan.chunks, plan.chunks_missing, plan.requests) == (10, 9, 1)
-    assert plan.bytes_wanted == plan.bytes_fetched == 4000
+    assert plan.bytes_wanted == plan.bytes_fetched == 4000 + CHECKSUM
     got = array.read()
     assert (got[:10] == 1).all()
     assert (got[10:] == 7).all()
@@ -139,8 +143,8 @@ def test_neighbours_are_fetched_together(repo_path: str) -> None:
     array = icecore.open(repo_path)["/x"]
     plan = array.plan()
     assert plan.chunks == 1000
-    assert plan.bytes_wanted == 800_000
+    assert plan.bytes_wanted == 1000 * (800 + CHECKSUM)
     assert plan.requests <= 4
-    assert plan.bytes_fetched == 800_000
+    assert plan.bytes_fetched == 1000 * (800 + CHECKSUM)
     point = array.plan(slice(5000, 5001))
-    assert (point.chunks, point.requests, point.bytes_fetched) == (1, 1, 800)
+    assert (point.chunks, point.requests, point.bytes_fetched) == (1, 1, 800 + CHECKSUM)

@@ -215,7 +215,7 @@ def test_explain(cube: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(table(), ["explain", str(tmp_path / "r"), "/t2m", "--access", spec, "--json"])
     assert done.exit_code == 0, done.output
     maps, series = json.loads(done.output)
-    size = 8 * 20 * 25 * 4
+    size = 8 * 20 * 25 * 4 + 4  # with its checksum
     # a map lies in one layer of 4 x 4 chunks, a series in 12 chunks of two shards
     assert (maps["chunks"], maps["bytes_fetched"], maps["expected_chunks"]) == (16, 16 * size, 16)
     assert maps["bytes_out"] == 80 * 100 * 4

@@ -206,3 +206,28 @@ def test_systems_that_bind_no_process_to_cores(monkeypatch: pytest.MonkeyPatch) 
     with repo.writer() as w:
         w.array("/x", "i4", (100_000,))[...] = np.arange(100_000)
     assert repo.at("main")["/x"].nbytes_stored < 40_000
+
+
+def test_short_lived_writers_measure_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer for each row: one in 32 rows (4 chunks here) measures, and the next one confirms a change."""
+    monkeypatch.setattr(adaptive_codec, "plan", only_pco)
+    looks, original = 0, drift_monitor.Watch._measure
+
+    def counted(self: drift_monitor.Watch, *given: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        return original(self, *given)
+
+    monkeypatch.setattr(drift_monitor.Watch, "_measure", counted)
+    monkeypatch.setattr(adaptive_codec, "_EVERY", 4)
+    data = np.concatenate([waves(40), phrases(110)])
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/x", "f4", (0, 40, 50), chunks=(8, 40, 50)).append(data[:24])
+    for row in data[24:]:
+        with icecore.open(tmp_path / "r.icecore").writer() as w:
+            w["/x"].append(row)
+    assert 3 <= looks <= 12, "every 32 rows that are written or merged, and to confirm; 126 were appended"
+    stored = same(tmp_path / "r.icecore", data)
+    assert len(stored.codecs[0]["configuration"]["choices"]) >= 2
+    assert "joined the list" in kept(stored)["drift"]
+    assert kept(stored)["behind"] == 0

@@ -13,6 +13,8 @@ from icecore.repository.stored_bytes import stored_bytes
 
 RNG = np.random.default_rng(25)
 COLUMNS, ROWS = 124, 124
+#: most bytes of references that a commit writes into one manifest
+SEALED = 160 << 10
 
 
 def numbers() -> dict[str, np.ndarray]:
@@ -106,7 +108,9 @@ def test_appends_of_a_table_write_one_manifest_each(tmp_path: Path) -> None:
 
 
 def test_long_and_short_arrays_in_one_commit(tmp_path: Path) -> None:
-    """References of long arrays are kept in stretches, of which a commit writes the changed ones."""
+    """References of long arrays are kept in stretches. A commit writes the changed ones, in parts of at most
+    160 KiB, so that the next change costs one part.
+    """
     long = RNG.integers(1, 255, 140_000).astype("u1")
     with icecore.create(tmp_path / "r").writer("long") as w:
         w.array("/x/long", "u1", long.shape, chunks=(1,), shards=(1,), codec="none")[...] = long
@@ -116,7 +120,17 @@ def test_long_and_short_arrays_in_one_commit(tmp_path: Path) -> None:
         w["/x/long"][3:4] = np.array([255], "u1")
         w.array("/x/short", "i4", (3,), codec="none")[...] = np.arange(3, dtype="i4")
     long[3] = 255
-    assert len(manifests(tmp_path / "r") - before) == 2, "the first stretch, and the short array"
+    new = manifests(tmp_path / "r") - before
+    lengths = {name: (tmp_path / "r/manifests" / name).stat().st_size for name in manifests(tmp_path / "r")}
+    changed = max(before, key=lengths.__getitem__)
+    assert len(new) > 2
+    assert max(lengths[name] for name in new) <= SEALED * 1.1
+    assert sum(lengths[name] for name in new) <= 1.1 * lengths[changed], "the first stretch, the short array"
+    check(tmp_path / "r", "/x", {"long": long, "short": np.arange(3, dtype="i4")})
+    with icecore.open(tmp_path / "r").writer("one more") as w:
+        w["/x/long"][70_000:70_001] = np.array([255], "u1")
+    long[70_000] = 255
+    assert len(manifests(tmp_path / "r") - before - new) == 1, "the part of that element"
     check(tmp_path / "r", "/x", {"long": long, "short": np.arange(3, dtype="i4")})
 
 

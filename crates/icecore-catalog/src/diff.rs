@@ -121,7 +121,11 @@ async fn recorded(shared: &RepoState, from: SnapshotId, to: SnapshotId) -> Resul
         precheck::check(shared, &commit.id, &Which::None, &mut HashSet::new()).await?;
     }
     match shared.repository().diff(&VersionInfo::SnapshotId(from), &VersionInfo::SnapshotId(to)).await {
-        Ok(diff) => Ok(Some((Diff::from(diff), history.len() - 1))),
+        // Commits that expired between are recorded by their descendants.
+        Ok(diff) => {
+            let expired: usize = history.iter().map(|commit| commit.pruned_ancestor_tx_logs.len()).sum();
+            Ok(Some((Diff::from(diff), history.len() - 1 + expired)))
+        }
         Err(e) if matches!(e.kind, SessionErrorKind::BadSnapshotChainForDiff) => Ok(None),
         Err(e) => Err(error::session(e)),
     }

@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Utc};
-use icechunk::ops::gc::{Action, ExpiredRefAction, GCConfig, GCSummary, expire, garbage_collect};
+use futures::StreamExt;
+use icechunk::format::SnapshotId;
+use icechunk::ops::gc::{Action, GCConfig, GCSummary, garbage_collect};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::precheck::{self, Which};
@@ -17,7 +19,7 @@ use crate::repo_state::RepoState;
 use crate::runtime::run;
 use crate::seal::{FOLDER, ROOT};
 use crate::storage::Root;
-use crate::{backups, clock, error, names};
+use crate::{backups, clock, error, expire, names};
 
 /// Younger objects may belong to a commit in preparation.
 const SAFE_AGE: Duration = Duration::from_secs(24 * 3600);
@@ -56,7 +58,7 @@ impl GcReport {
 impl Repo {
     /// Removes objects that no branch or tag leads to and that were written before `older_than_us` (microseconds since
     /// 1970; None: a day ago). Uncommitted objects of a writer count as unreferenced once they are that old: in a
-    /// directory the writer's commit then fails.
+    /// directory the writer's commit then fails. Versions that [`Repo::expire`] removed stay for an hour.
     ///
     /// # Errors
     /// ReadOnly, Conflict (another process holds the repository's lock), Permission, Io, Network, Corrupt.
@@ -73,11 +75,13 @@ impl Repo {
             check_all(shared).await?;
             let updates = repository.config().num_updates_per_repo_info_file();
             let retries = Some(repository.config().repo_update_retries());
+            let info = names::all(shared).await?.info;
+            let leases = expire::leases(repository.asset_manager(), info.as_deref()).await?;
             // Listed before the next update, which may create another copy.
             let mut copies = backups::old(repository.asset_manager(), before).await?;
             let mut report = GcReport { dry_run, ..GcReport::default() };
             let collect = async |metadata: fn(_) -> Action| {
-                let config = config(before, metadata, dry_run);
+                let config = config(before, metadata, leases.held.clone(), dry_run);
                 let done = garbage_collect(Arc::clone(repository.asset_manager()), &config, retries, updates);
                 done.await.map_err(error::gc)
             };
@@ -106,36 +110,16 @@ impl Repo {
                     report.errors.push(format!("{} of {wished} objects in {}/", wished - count, backups::FOLDER));
                 }
             }
+            if !dry_run && !leases.over.is_empty() {
+                let (context, over) = (repository.asset_manager().storage_context(), leases.over);
+                let ids = futures::stream::iter(over).boxed();
+                let done = repository.storage().delete_objects(&context, expire::FOLDER, ids).await;
+                done.map_err(error::storage)?;
+            }
             if let Some(held) = held {
                 shared.settle(held).await;
             }
             Ok(report)
-        })
-        .map_err(error::at(self.url()))
-    }
-
-    /// Shortens the histories: removes versions older than this (microseconds since 1970), unless a branch or tag
-    /// points to them directly. A later [`Repo::gc`] removes the objects that only they needed. Returns their ids.
-    ///
-    /// # Errors
-    /// As for [`Repo::gc`].
-    pub fn expire(&self, older_than_us: i64) -> Result<Vec<String>> {
-        let before = before(Some(older_than_us))?;
-        let shared = self.shared()?;
-        run(async {
-            let (held, _) = clock::turn(shared, None, &AtomicBool::new(false)).await?;
-            let repository = shared.repository();
-            check_all(shared).await?;
-            let (retries, updates) =
-                (repository.config().repo_update_retries(), repository.config().num_updates_per_repo_info_file());
-            let keep = ExpiredRefAction::Ignore;
-            let done = expire(Arc::clone(repository.asset_manager()), before, keep, keep, Some(retries), updates)
-                .await
-                .map_err(error::gc)?;
-            shared.settle(held).await;
-            let mut ids: Vec<String> = done.released_snapshots.iter().map(ToString::to_string).collect();
-            ids.sort();
-            Ok(ids)
         })
         .map_err(error::at(self.url()))
     }
@@ -160,12 +144,17 @@ fn before(older_than_us: Option<i64>) -> Result<DateTime<Utc>> {
     }
 }
 
-/// The objects to remove: chunks, and `metadata`.
-fn config(before: DateTime<Utc>, metadata: fn(DateTime<Utc>) -> Action, dry_run: bool) -> GCConfig {
+/// The objects to remove: chunks, and `metadata`, except those of `leased` versions.
+fn config(
+    before: DateTime<Utc>,
+    metadata: fn(DateTime<Utc>) -> Action,
+    leased: HashSet<SnapshotId>,
+    dry_run: bool,
+) -> GCConfig {
     let small = |n: u16| NonZeroU16::new(n).unwrap_or(NonZeroU16::MIN);
     let memory = NonZeroUsize::new(MEMORY).unwrap_or(NonZeroUsize::MIN);
     GCConfig::new(
-        HashSet::new(),
+        leased,
         Action::DeleteIfCreatedBefore(before),
         metadata(before),
         metadata(before),

@@ -83,20 +83,68 @@ fn a_deleted_branch_leaves_its_objects_to_the_collector() {
     assert_eq!(paths(&home.main()), ["/", "/a"]);
 }
 
+/// Makes the marks of expired versions older than a lease.
+fn end_leases(home: &Home) {
+    for mark in std::fs::read_dir(home.path().join("expired")).unwrap() {
+        let file = std::fs::File::options().write(true).open(mark.unwrap().path()).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3700)).unwrap();
+    }
+}
+
 #[test]
-fn expired_versions_are_let_go() {
+fn expired_versions_are_let_go_after_an_hour() {
     let (home, ids) = sample();
     home.repo.create_tag("keep", Some(&ids[0])).unwrap();
+    let writer = home.writer();
+    let id = writer.put_object(Bytes::from(vec![7; 1000])).unwrap();
+    writer.set_chunks("/a", &[(0, ChunkPlace::Object { id, offset: 0, length: 1000 })]).unwrap();
+    writer.commit("object").unwrap();
     let third = home.commit_array("/b");
-    let released = home.repo.expire(LATER).unwrap();
+    let held = home.repo.held(&[]).unwrap();
+    let alone: std::collections::HashMap<_, _> = held.alone.iter().cloned().collect();
+    assert!(alone[&ids[1]] >= 1000 && alone[&ids[0]] >= 1000 && alone[&third] < 1000, "{alone:?}");
+    let reader = home.open().snapshot(Some(&ids[1])).unwrap();
+    let released = home.repo.expire(&[]).unwrap();
     assert!(released.contains(&ids[1]) && !released.contains(&ids[0]) && !released.contains(&third), "{released:?}");
-    home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!(released, held.released);
+    assert_eq!(home.repo.expire(&[]).unwrap(), Vec::<String>::new());
+    let leased = home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!((leased.snapshots, leased.manifests), (0, 0));
+    assert_eq!(bytes(&home.repo, &reader, "/a", 0).unwrap(), vec![2; 1000]);
+    end_leases(&home);
+    let planned = home.repo.gc(Some(LATER), true).unwrap();
+    let done = home.repo.gc(Some(LATER), false).unwrap();
+    assert_eq!((planned.snapshots, done.snapshots, done.chunks), (2, 2, 1));
+    assert!(done.transaction_logs == 0, "its descendants need the logs");
+    assert!(done.bytes >= held.freed && held.freed >= 1000, "{} {}", done.bytes, held.freed);
+    assert_eq!(std::fs::read_dir(home.path().join("expired")).unwrap().count(), 0);
     let repo = home.open();
     assert_eq!(bytes(&repo, &repo.snapshot(Some("keep")).unwrap(), "/a", 0).unwrap(), vec![1; 1000]);
-    assert_eq!(bytes(&repo, &repo.snapshot(None).unwrap(), "/a", 0).unwrap(), vec![2; 1000]);
+    assert_eq!(bytes(&repo, &repo.snapshot(None).unwrap(), "/a", 0).unwrap(), vec![7; 1000]);
     assert!(repo.snapshot(Some(&ids[1])).is_err());
+    let diff = repo.diff(&ids[0], "main").unwrap();
+    assert_eq!((diff.new_arrays, diff.chunks.len()), (vec!["/b".to_owned()], 1));
     home.commit_array("/c");
     assert_eq!(paths(&home.main()), ["/", "/a", "/b", "/c"]);
+}
+
+#[test]
+fn a_writer_meets_the_changes_of_expired_versions() {
+    let (home, ids) = sample();
+    let writer = home.writer();
+    let side = home.writer();
+    let place = |fill| {
+        let id = side.put_object(Bytes::from(vec![fill; 1000])).unwrap();
+        [(1, ChunkPlace::Object { id, offset: 0, length: 1000 })]
+    };
+    side.set_chunks("/a", &place(3)).unwrap();
+    side.commit("the same chunk").unwrap();
+    home.commit_array("/b");
+    home.commit_array("/c");
+    let released = home.repo.expire(&ids).unwrap();
+    assert_eq!(released.len(), 2);
+    writer.set_chunks("/a", &place(4)).unwrap();
+    assert_eq!(writer.commit("late").unwrap_err().kind, icecore_grid::ErrorKind::Conflict);
 }
 
 #[test]

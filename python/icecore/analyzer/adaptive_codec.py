@@ -20,6 +20,10 @@ from icecore.repository.nodes import Node
 
 #: codecs chosen on a part of the first shard are chosen again when it has grown by this factor
 _MORE = 4
+#: writers measure a growing array once for so many chunks, so that measuring costs a small part of encoding
+_EVERY = 32
+#: key of the record: consecutive times that another codec was better
+_BEHIND = "behind"
 
 
 class Adapting:
@@ -40,7 +44,12 @@ class Adapting:
         self._decided = 0 if new else None
         self._written = 0
         self._watch: Watch | None = None
+        #: bytes of the array, and whether another codec was better when it was measured last
+        self._size, self._behind = prod(node.shape) * zarr_dtypes.itemsize(dtype), 0
+        #: whether measuring waits for enough bytes
+        self._waits = not new
         if not new:
+            self._behind = _count(node.ours.get("codec", {}).get(_BEHIND))
             self._look_from(node.codecs)
 
     @classmethod
@@ -90,9 +99,29 @@ class Adapting:
             return self._decide(shape, read, nbytes)
         if not whole:
             self.settled()
-        found = self._watch.look(shape, read, self._written) if self._watch is not None else None
+        found = self._looked(shape, read, nbytes)
         self._written = nbytes if whole else self._written + nbytes
-        return None if found is None else (found.codecs or [], {"drift": found.note})
+        return found
+
+    def _looked(
+        self, shape: Sequence[int], read: Reader, nbytes: int
+    ) -> tuple[list[Codec], dict[str, Any]] | None:
+        """Measure, as far as the watch's share of time allows. The first time in a writer of a stored array,
+        enough bytes must have been added since writers measured last: writers may be short-lived.
+        """
+        every = _EVERY * max(prod(self._chunk) * zarr_dtypes.itemsize(self._kind.dtype), 1)
+        is_due = self._behind > 0 or self._size // every != (self._size + nbytes) // every
+        self._size += nbytes
+        if self._watch is None or (self._waits and not is_due):
+            return None
+        self._waits = False
+        found = self._watch.look(shape, read, self._written)
+        record: dict[str, Any] = {"drift": found.note} if found is not None else {}
+        if self._watch.behind != self._behind:
+            self._behind = self._watch.behind
+            record[_BEHIND] = self._behind
+        codecs = (found.codecs or []) if found is not None else []
+        return (codecs, record) if record else None
 
     def _decide(self, shape: Sequence[int], read: Reader, nbytes: int) -> tuple[list[Codec], dict[str, Any]]:
         began = time.perf_counter()
@@ -107,13 +136,17 @@ class Adapting:
 
     def _look_from(self, found: list[Codec], spent: float = 0.0) -> None:
         # Without a list there is no other codec to switch to, and a writer can't use a note.
-        watch = Watch(self._kind, self._chunk, found, self._goal, spent=spent)
+        watch = Watch(self._kind, self._chunk, found, self._goal, spent=spent, behind=self._behind)
         self._watch = watch if is_choice(found) else None
 
 
 def wish(goal: Goal, portable: bool) -> dict[str, Any]:
     """Return the attributes that request a codec choice on the array's first write."""
     return {layout.WISH: {"goal": goal.name, "bandwidth": goal.bandwidth, "portable": portable}}
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 100 else 0
 
 
 def _chunk(node: Node) -> tuple[int, ...]:

@@ -51,14 +51,22 @@ class Watch:
         goal: Goal,
         portable: bool = False,
         spent: float = 0.0,
+        behind: int = 0,
     ) -> None:
-        """Start the watch; ``spent`` is the time that the first choice took, in seconds."""
+        """Start the watch.
+
+        Args:
+            kind, chunk, codecs, goal, portable: the array and its present codecs.
+            spent: the time that the first choice took, in seconds.
+            behind: number of consecutive times that another codec was better, before this watch.
+        """
         self._portable = portable
         self._kind, self._chunk, self._goal = kind, tuple(chunk), goal
         self._quick = goal.name == "speed"
         self._codecs = codecs
         self._began, self._spent = time.perf_counter() - spent, spent
-        self._behind = 0
+        #: number of consecutive times that another codec was better
+        self.behind = behind
         self._random = np.random.default_rng(1)
         self._over = False
 
@@ -88,12 +96,12 @@ class Watch:
         options |= {"effort": "fast" if self._quick else "short", "portable": self._portable}
         best = self._least(sample, **options)
         if now is None or best is None or best.codecs in lists or best.cost > now.cost * (1 - _WORTH):
-            self._behind = 0
+            self.behind = 0
             return None
-        self._behind += 1
-        if self._behind < _IN_A_ROW:
+        self.behind += 1
+        if self.behind < _IN_A_ROW:
             return None
-        self._behind = 0
+        self.behind = 0
         return self._drift(sample, best, 1 - best.cost / now.cost, before)
 
     def _least(self, sample: Sample, **options: Any) -> Choice | None:

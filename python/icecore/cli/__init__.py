@@ -35,6 +35,8 @@ VERBS = (
     "diff",
     "tag",
     "branch",
+    "compact",
+    "expire",
     "gc",
     "verify",
     "clone",

@@ -12,10 +12,13 @@ from icecore.cli.console import Json, RepoArgument, StorageOption, emit, example
 if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.group import Group
+    from icecore.repository.repo import Repo
 
 
 #: kinds of chunk references
 _KINDS = ("cells", "native", "linked", "inline", "missing")
+#: rules of the expiration that is estimated
+_LAST, _DAILY = 30, 90
 #: number of source files of a table that are listed
 _SHOWN = 5
 
@@ -28,6 +31,12 @@ def info(
         typer.Option(
             "--file-system",
             help="Instead: locks, renames, synchronisation and free space of REPO's directory.",
+        ),
+    ] = False,
+    versions: Annotated[
+        bool,
+        typer.Option(
+            "--versions", help="Also the bytes that each version alone holds (reads all references)."
         ),
     ] = False,
     json: Json = False,
@@ -45,6 +54,8 @@ def info(
         return
     item = open_repo(repo, storage)[path]
     facts = _array(item) if isinstance(item, Array) else _group(item)
+    if versions:
+        facts["versions"] = _versions(item.repo)
     emit(facts, json, _text(facts))
 
 
@@ -97,6 +108,7 @@ def _array(array: Array) -> dict[str, Any]:
         "measured": array._node.ours.get("codec", {}),
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
+        **_loss(array),
         "summary": _summary(array),
         "trends": _trends(array),
         "references": {name: getattr(stored, name) for name in _KINDS},
@@ -105,6 +117,14 @@ def _array(array: Array) -> dict[str, Any]:
         ],
         "attributes": array.attrs,
     }
+
+
+def _loss(array: Array) -> dict[str, str]:
+    """Return the bound of the stored values' errors, if they were rounded."""
+    from icecore.codecs.rounding import Rounding
+
+    rule = Rounding.of(array._node.ours)
+    return {} if rule is None else {"rounded": str(rule)}
 
 
 def _summary(array: Array) -> str | None:
@@ -154,6 +174,34 @@ def _manifests(group: Group) -> dict[str, Any]:
     return {"references": count, "bytes": nbytes, "bytes_per_reference": each}
 
 
+def _versions(repo: Repo) -> dict[str, Any]:
+    """Return the bytes that each version alone holds, and those that a usual expiration would free."""
+    held = repo.held(_LAST, _DAILY)
+    commits = {commit.id: commit for branch in repo.branches for commit in repo.at(branch).log()}
+    return {
+        "alone": [
+            {"id": id_, "bytes": nbytes, **({"message": commits[id_].message} if id_ in commits else {})}
+            for id_, nbytes in held.alone.items()
+        ],
+        "expiring": len(held.expiring),
+        "freed": held.freed,
+    }
+
+
+def _version_lines(versions: dict[str, Any]) -> list[tuple[str, Any]]:
+    from icecore.display import text
+
+    rows = [
+        (
+            f"version {item['id']}",
+            f"{text.size(item['bytes'])} alone, {text.shorten(item.get('message', ''), 60)}",
+        )
+        for item in versions["alone"]
+    ]
+    count, freed = text.plural(versions["expiring"], "version"), text.size(versions["freed"])
+    return [*rows, (f"expire --keep-last {_LAST} --keep-daily {_DAILY}", f"{count}, frees {freed}")]
+
+
 def _sources(group: Group) -> list[dict[str, Any]]:
     """Return the files that a table was packed from, with notes on content that no column contains."""
     kept = group._node.ours.get("table", {}).get("sources", [])
@@ -185,6 +233,9 @@ def _text(facts: dict[str, Any]) -> str:
             continue
         elif name == "sources":
             rows += _files(value)
+            continue
+        elif name == "versions":
+            rows += _version_lines(value)
             continue
         elif name == "manifests":
             each = value["bytes_per_reference"]

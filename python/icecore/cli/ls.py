@@ -117,7 +117,11 @@ def _row(node: Node) -> dict[str, Any]:
         known = {"dtype": node.dtype_label, "shape": node.shape, "dims": node.dims}
     except Error as error:
         known = {"error": error.kind}
-    return {"path": node.path, "type": "array", **known}
+    from icecore.codecs.rounding import Rounding
+
+    rule = Rounding.of(node.ours)
+    loss = {} if rule is None else {"rounded": str(rule)}
+    return {"path": node.path, "type": "array", **known, **loss}
 
 
 def register(app: typer.Typer) -> None:

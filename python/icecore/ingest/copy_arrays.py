@@ -10,7 +10,7 @@ import numpy as np
 from icecore.analyzer.choose_codec import Planned
 from icecore.analyzer.drift_monitor import Watch, goal_of
 from icecore.analyzer.sample import Kind
-from icecore.codecs import spec
+from icecore.codecs import rounding, spec
 from icecore.display.progress import Progress
 from icecore.ingest import storage_choice
 from icecore.ingest.continue_in_time import grown_node
@@ -201,6 +201,8 @@ def ours(entry: ArrayEntry) -> dict[str, Any]:
         kept["subarrays"] = dict(entry.subarrays)
     if entry.text_fill is not None:
         kept["fill"] = entry.text_fill
+    if entry.rounding is not None:
+        kept[rounding.KEY] = entry.rounding.record
     if entry.unlimited:
         kept["unlimited"] = list(entry.unlimited)
     return kept

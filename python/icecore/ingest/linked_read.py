@@ -11,6 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.ingest import write_references
+from icecore.ingest.bounded_loss import rounded
 from icecore.ingest.link_plan import writable
 from icecore.repository.address import bucket
 from icecore.repository.open import create
@@ -26,8 +27,13 @@ def linked_readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
     """Return a reader for each entry.
 
     Linkable entries are read through the pipeline (all cores, few requests), others by the source's own
-    reader. The references live as long as the readers.
+    reader. The references live as long as the readers. Values are rounded as the entries say.
     """
+    found = zip(entries, _readers(entries), strict=True)
+    return [rounded(entry, read) for entry, read in found]
+
+
+def _readers(entries: Sequence[ArrayEntry]) -> list[Reader]:
     chosen = _choose(entries)
     if not chosen:
         return [_own(entry) for entry in entries]

@@ -19,6 +19,7 @@ from icecore.options import option
 if TYPE_CHECKING:
     from icecore.analyzer.measure import Goal
     from icecore.codecs import spec
+    from icecore.codecs.rounding import Rules
     from icecore.layout.access_pattern import Pattern
     from icecore.layout.access_pattern import Spec as Access
     from icecore.repository.array import Array
@@ -289,9 +290,10 @@ class PackOptions(IngestOptions):
     codec: spec.Spec = option(
         "auto",
         "``auto`` measures codecs on samples of each array and chooses one for the goal; for other values "
-        "see :func:`icecore.codecs.spec.resolve`.",
+        "see :func:`icecore.codecs.spec.resolve`. ``round(rel=1e-3)`` or ``round(abs=0.01)+zstd`` rounds "
+        "floats first, within that bound; see :mod:`icecore.codecs.rounding`.",
         help="auto (measured), default (by dtype), planes (reads with reduced precision), none, gzip, zlib, "
-        "zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON.",
+        "zstd, lz4, bz2, lzma, blosc, shuffle+NAME, NAME:LEVEL, or JSON; 'round(rel=1e-3)+NAME' rounds.",
         metavar="NAME",
         kind=str,
     )
@@ -383,8 +385,18 @@ class PackOptions(IngestOptions):
 
     @property
     def codec_spec(self) -> spec.Spec:
-        """``codec``; for the goal ``random``, small pages without measuring."""
-        return "pages" if self.codec == "auto" and self.goal == RANDOM else self.codec
+        """``codec`` without rounding; for the goal ``random``, small pages without measuring."""
+        from icecore.codecs.rounding import split
+
+        lossless = split(self.codec)[1]
+        return "pages" if lossless == "auto" and self.goal == RANDOM else lossless
+
+    @property
+    def rounding(self) -> Rules | None:
+        """Bounded loss that ``codec`` asks for."""
+        from icecore.codecs.rounding import split
+
+        return split(self.codec)[0]
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
@@ -422,7 +434,7 @@ class PackOptions(IngestOptions):
         if self.trust not in (None, "data"):
             message = f"trust: 'data' or nothing (got {self.trust!r})"
             raise errors.make("invalid", message, "--trust data, or leave it out")
-        spec.check(self.codec, self.portable)
+        spec.check(self.codec_spec, self.portable)
         layout.check(self.chunk, self.shard)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from icecore import errors
 from icecore.analyzer.measure import KEPT
 from icecore.codecs import spec
+from icecore.ingest.bounded_loss import mark
 from icecore.ingest.destination import source_notes
 from icecore.ingest.options import PackOptions
 from icecore.ingest.placement import Assembly, Step, assemble
@@ -132,6 +133,7 @@ def plan(options: PackOptions, sources: Sources, base: Repo | None) -> PackPlan:
         tolerance=options.coord_tolerance,
     )
     assembly.failures += tables.failures
+    mark(options.rounding, assembly.steps)
     if assembly.steps:
         _check_shapes(options, assembly)
     notes = [*sources.notes, *source_notes(sources.indexed), *assembly.notes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.read_plan import Plan
     from icecore.tables.query.table import Table
+    from icecore.writing.compaction import CompactReport
     from icecore.writing.writer import Writer
 
 
@@ -265,6 +267,7 @@ class Repo(Hierarchy, Versions):
         commit_every: int | None = None,
         commit_seconds: float | None = None,
         durability: str | None = None,
+        compact: str | None = None,
     ) -> Writer:
         """Return a context manager that writes groups and arrays and makes one atomic commit at its end.
 
@@ -286,6 +289,8 @@ class Repo(Hierarchy, Versions):
             commit_seconds: commit automatically when this many seconds have passed; checked at each append.
             durability: ``"none"`` for scratch data; see :func:`icecore.open`. By default as this repository
                 was opened.
+            compact: ``"auto"`` merges short chunks of the arrays that were written, in a commit of its own
+                after the last one (see :meth:`compact`), at most 64 MiB of rows for each array.
 
         Raises:
             Error: ``read-only`` without a branch to commit to; ``not-found`` for ``branch``; ``conflict`` at
@@ -310,7 +315,47 @@ class Repo(Hierarchy, Versions):
                     "name one: REPO@main; in Python repo.writer(branch='main')",
                 )
         base = self if durability is None else self._with(durability)
-        made: Writer = provider("writer")(base, message, branch, memory, commit_every, commit_seconds)
+        made: Writer = provider("writer")(
+            base, message, branch, memory, commit_every, commit_seconds, compact
+        )
+        return made
+
+    def compact(
+        self,
+        path: str = "/",
+        older: timedelta = timedelta(hours=1),
+        budget: int | None = None,
+        branch: str | None = None,
+        memory: int | str | None = None,
+    ) -> CompactReport:
+        """Merge short chunks of arrays that grew by small appends, in one commit.
+
+        Values, dtypes, codecs and attributes stay. Full chunks are neither read nor written. Old versions
+        keep the short chunks until they expire and :meth:`gc` runs.
+
+        Args:
+            path: an array, or a group with all arrays below it.
+            older: arrays that changed since this age are left alone: an open writer that changes the same
+                array could not commit.
+            budget: number of bytes of rows that are written again at most; the next call goes on.
+            branch: the branch to commit to; as for :meth:`writer`.
+            memory: largest number of bytes of data in memory; as for :meth:`writer`.
+
+        Returns:
+            The arrays with their numbers of chunks, and the reasons why others were left alone.
+
+        Raises:
+            Error: ``not-found`` for ``path``; ``read-only`` without a branch to commit to; ``conflict`` if
+                another writer changed the same arrays meanwhile.
+
+        Example:
+            >>> import icecore
+            >>> from datetime import timedelta
+            >>> repo = icecore.create("memory://")
+            >>> repo.compact(older=timedelta(0)).arrays
+            {}
+        """
+        made: CompactReport = provider("compact")(self, path, older, budget, branch, memory)
         return made
 
     def _with(self, durability: str) -> Repo:

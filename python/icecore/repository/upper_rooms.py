@@ -14,6 +14,7 @@ from icecore import errors
 #: method → (module, function or class) that implements it
 PROVIDERS = {
     "between": ("icecore.timeseries.stretch", "between"),
+    "compact": ("icecore.writing.compaction", "compact"),
     "renew_trends": ("icecore.ingest.write_trends", "renew"),
     "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),

@@ -12,6 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.display.progress_bar import reported
 from icecore.repository import address
+from icecore.repository.expiry import ExpireReport, HeldBytes, kept
 from icecore.repository.nodes import Node, hidden
 from icecore.repository.results import ArrayChange, Commit, Diff, GcReport, Problem
 
@@ -192,6 +193,66 @@ class Versions:
             ['main']
         """
         self._native.delete_branch(address.version(name, "a branch"))
+
+    def expire(
+        self, keep_last: int | None = None, keep_daily: int | None = None, dry_run: bool = False
+    ) -> ExpireReport:
+        """Take old versions out of the histories of all branches, so that :meth:`gc` can free their objects.
+
+        A version stays if any rule keeps it. The tips of branches, versions with tags and the first version
+        always stay. The differences between the remaining versions, and the conflicts of open writers, stay
+        complete. ``gc`` keeps the objects of a released version for an hour, for programs that read it.
+
+        Args:
+            keep_last: number of newest versions of each branch to keep.
+            keep_daily: number of newest days (UTC) with commits; the last version of each day is kept.
+            dry_run: only report.
+
+        Returns:
+            The released versions, and the size of the objects that only these need.
+
+        Raises:
+            Error: ``invalid`` without a rule, or for a negative number; ``conflict`` if another process
+                holds the repository's lock; ``permission``, ``io``, ``network``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> for step in range(3):
+            ...     with repo.writer() as w:
+            ...         w.group(f"/step{step}")
+            >>> len(repo.expire(keep_last=1).released)
+            2
+        """
+        keep = self._kept(keep_last, keep_daily)
+        alone, released, nbytes = self._native.held(keep)
+        if not dry_run:
+            released = self._native.expire(keep)
+        return ExpireReport(released, len(alone) - len(released), nbytes, dry_run)
+
+    def held(self, keep_last: int | None = 30, keep_daily: int | None = 90) -> HeldBytes:
+        """Return the bytes that each version alone holds, and those that :meth:`expire` would free.
+
+        All references of all versions are read, and the objects are listed.
+
+        Args:
+            keep_last, keep_daily: as for :meth:`expire`.
+
+        Raises:
+            Error: as for :meth:`expire`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> repo.held().freed
+            0
+        """
+        alone, expiring, freed = self._native.held(self._kept(keep_last, keep_daily))
+        return HeldBytes(dict(alone), expiring, freed)
+
+    def _kept(self, last: int | None, daily: int | None) -> list[str]:
+        histories = [self.at(branch).log() for branch in self.branches]
+        return sorted(kept(histories, last, daily))
 
     def gc(self, older_than: datetime | timedelta | None = None, dry_run: bool = False) -> GcReport:
         """Delete objects that no version refers to, and old copies of the root object.

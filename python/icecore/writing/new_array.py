@@ -12,6 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.analyzer import adaptive_codec
 from icecore.analyzer.measure import Goal
+from icecore.codecs import rounding
 from icecore.codecs import spec as codecspec
 from icecore.display import text
 from icecore.layout import layout
@@ -45,6 +46,8 @@ class NewArray:
     portable: bool
     access: Access | None
     goal: Goal
+    #: bounded loss of each value that is written
+    rule: rounding.Rounding | None = None
 
     @classmethod
     def of(
@@ -67,6 +70,8 @@ class NewArray:
         wished = Goal.of(goal, bandwidth)
         named = _dtype(dtype, path)
         native = np.dtype("O") if named.kind == "T" else named.newbyteorder("=")
+        rules, asked["codec"] = rounding.split(asked["codec"])
+        asked["rule"] = None if rules is None else _one_rule(path, native, rules)
         dims = asked["dims"]
         if dims is not None and len(dims) != len(lengths):
             raise errors.make("invalid", f"{len(dims)} dimension names for {len(lengths)} axes of {path}")
@@ -98,6 +103,8 @@ class NewArray:
         codecs = codecspec.resolve(self.codec, kind, self.dtype, where.chunk, self.portable)
         codecspec.fit(codecs, kind, self.dtype, self.path, len(self.shape))
         ours = adaptive_codec.wish(self.goal, self.portable) if self.codec == "auto" else {}
+        if self.rule is not None:
+            ours[rounding.KEY] = self.rule.record
         if self.grows and (self.portable or self.shards is not None):
             ours["growth"] = layout.REGULAR
         fill = fill_json(self.fill_value, self.dtype)
@@ -122,6 +129,12 @@ def _lengths(path: str, shape: Any) -> tuple[int, ...]:
         message = f"{path}: shape must be a sequence of integers (got {shape!r})"
         raise errors.make("invalid", message, "give a length for each axis: (0, 138)")
     return tuple(map(int, lengths))
+
+
+def _one_rule(path: str, dtype: np.dtype[Any], rules: rounding.Rules) -> rounding.Rounding | None:
+    if dtype.kind != "f":
+        raise errors.make("dtype", f"{path}: only floats are rounded (got {dtype})", "leave round(…) out")
+    return rules.named(path) or rules.rest
 
 
 def _dtype(given: Any, path: str) -> np.dtype[Any]:

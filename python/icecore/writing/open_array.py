@@ -13,6 +13,7 @@ import numpy as np
 from icecore import errors
 from icecore.analyzer.adaptive_codec import Adapting
 from icecore.analyzer.measure import checked, is_bare
+from icecore.codecs.rounding import Rounding
 from icecore.codecs.spec import Codec
 from icecore.layout import layout
 from icecore.repository.nodes import OURS, Node
@@ -81,6 +82,7 @@ class OpenArray(Interruptible):
         """Open an array; ``new`` means that it is being created and that no stored array belongs to it."""
         self._writer, self._turn, self.path = writer, writer._turn, node.path
         self._adapting = Adapting.of(node, dtype, int if new else self._bytes)
+        self._rounding = Rounding.of(node.ours)
         self._replan = replan
         self._document = node.document
         self.dtype = dtype
@@ -128,6 +130,14 @@ class OpenArray(Interruptible):
             return fill(attrs["_FillValue"], self.dtype)
         value = self._writer._view()._array(self.path).fill_value
         return value if value else None
+
+    def _marks(self) -> list[Any]:
+        """Return the values that mark missing elements; those are never rounded."""
+        attrs = self._document.get("attributes", {})
+        marks = [fill(attrs["_FillValue"], self.dtype)] if "_FillValue" in attrs else []
+        value = self._writer._view()._array(self.path).fill_value
+        marks += [value] if value else []
+        return [*marks, *np.atleast_1d(attrs.get("missing_value", []))]
 
     def _adapt(
         self, start: tuple[int, ...], shape: tuple[int, ...], read: Callable[[tuple[slice, ...]], np.ndarray]

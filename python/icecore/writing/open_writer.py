@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsFloat
@@ -20,6 +21,9 @@ from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.new_array import MemoryShares, NewArray
 from icecore.writing.open_array import Interruptible
 from icecore.writing.synchronized import in_turn
+
+#: largest size of rows of an array that a writer merges after its last commit (bytes)
+_COMPACTED = 64 << 20
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -41,7 +45,11 @@ class OpenWriter:
         memory: int | str | None = None,
         commit_every: int | None = None,
         commit_seconds: float | None = None,
+        compact: str | None = None,
     ) -> None:
+        if compact not in (None, "auto"):
+            raise errors.make("invalid", f"compact must be 'auto' or None (got {compact!r})")
+        self._compact = compact
         self._shares = MemoryShares(memory)
         self._repo = repo
         self.message = checked_message(message)
@@ -73,9 +81,12 @@ class OpenWriter:
     ) -> None:
         if self._closed:
             return
+        written = list(self._arrays)
         if kind is None:
             self._commit(is_last=True)
         self._close()
+        if kind is None and self._compact is not None:
+            self._merge_chunks(written)
 
     def _commit(self, message: str | None = None, is_last: bool = False) -> str:
         said = checked_message(message) if message is not None else self.message
@@ -137,6 +148,17 @@ class OpenWriter:
         self._closed = True
         self._torn = None
         self._arrays.clear()
+
+    def _merge_chunks(self, paths: list[str]) -> None:
+        """Merge short chunks after the last commit. If another writer is faster, they stay."""
+        for path in paths:
+            try:
+                done = provider("compact")(self._repo, path, timedelta(0), _COMPACTED, self.branch)
+            except errors.Error as error:
+                if error.kind not in ("conflict", "not-found"):
+                    raise
+            else:
+                self.snapshot_id = done.snapshot_id or self.snapshot_id
 
     def _base(self) -> Repo:
         """Return the base version of the changes."""

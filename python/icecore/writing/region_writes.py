@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from icecore import errors
+from icecore.codecs.rounding import reader as rounded
 from icecore.layout import layout
 from icecore.repository.selection import is_int
 from icecore.writing.open_array import OpenArray
@@ -48,6 +49,8 @@ class RegionWrites(OpenArray):
         if 0 in shape:
             return
         self._check()
+        if self._rounding is not None:
+            read = rounded(self._rounding, read, self._marks())
         self._adapt(start, shape, read)
         for low, high in self._blocks(start, shape):
             inner = tuple(
@@ -70,6 +73,8 @@ class RegionWrites(OpenArray):
         if 0 in values.shape:
             return
         self._check()
+        if self._rounding is not None:
+            values = self._rounding.apply(values, self._marks())
         start = tuple(axis.start for axis in places)
         self._adapt(start, values.shape, lambda region: values[cast(Any, (..., *region))])
         for low, high in self._blocks(start, tuple(axis[-1] + 1 - axis.start for axis in places)):

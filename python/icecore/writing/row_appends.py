@@ -113,7 +113,8 @@ class Growth(RegionWrites):
 
     def _merge_short(self) -> None:
         """Merge chunks at the end that are shorter than usual, if there are many."""
-        found = self._rows.merged(self._stored[0], max(_MERGED // self._row_bytes, 1))
+        most = min(_MERGED, max(self._writer._shares.box, self.unit[0] * self._row_bytes))
+        found = self._rows.merged(self._stored[0], max(most // self._row_bytes, 1))
         if found is None:
             return
         rows, first = found
@@ -261,18 +262,22 @@ class RowAppends(Growth):
         shard = prod(self.unit) * max(self.dtype.itemsize, 1) if len(self._writer._arrays) == 1 else 0
         whole = max(memory, shard)
         if self._rows.is_listed or self._writes_again():
-            return self._new_rows(memory)
+            return self._new_rows(memory, whole)
         return tail(self._stored[0], self._stored[1:], self.unit[0], self.dtype, memory, whole, read)
 
-    def _new_rows(self, memory: int) -> Tail:
-        """Return a buffer that begins at the end of the array: no stored row is written again."""
+    def _new_rows(self, memory: int, whole: int) -> Tail:
+        """Return a buffer that begins at the end of the array: no stored row is written again. If a chunk is
+        larger than ``whole``, shorter ones are written.
+        """
         start, unit = self._stored[0], self.unit[0]
         if not self._rows.is_listed:  # the rest of the shard
             capacity = min(self._rows.floor(start) + unit - start, max(memory // self._row_bytes, 1))
         elif self._rows.ceil(start) > start:
             capacity = self._rows.ceil(start) - start
-        else:
+        elif unit * self._row_bytes <= whole:
             capacity = max(min(memory, _GATHERED) // (unit * self._row_bytes), 1) * unit
+        else:
+            capacity = max(memory // self._row_bytes, 1)
         aligned = self._rows.is_listed and self._rows.ceil(start) == start
         return Tail(start, np.empty((0, *self._stored[1:]), self.dtype), capacity, aligned)
 

@@ -114,10 +114,15 @@ class RowGrid:
         ), first
 
     @property
+    def lengths(self) -> np.ndarray:
+        """The listed lengths."""
+        assert self._bounds is not None
+        return np.diff(self._bounds)
+
+    @property
     def runs(self) -> list[Any]:
         """The listed lengths as in the metadata: lengths and ``[length, count]`` pairs."""
-        assert self._bounds is not None
-        lengths = np.diff(self._bounds)
+        lengths = self.lengths
         starts = np.flatnonzero(np.diff(lengths, prepend=-1))
         counts = np.diff(starts, append=len(lengths))
         pairs = zip(lengths[starts].tolist(), counts.tolist(), strict=True)

@@ -1,11 +1,11 @@
-//! unshard: refer to the chunks inside of an array's shards one by one. No data is copied.
+//! Replace an array's chunk grid and keep the chunks that both grids have. No data is copied.
 //!
 //! A shard is written as a whole, so rows can't be appended to it. Chunks that have references of their own can be followed
-//! by others, of any length along the first axis.
+//! by others, of any length along the first axis. Where short chunks are merged, later chunks get other numbers.
 
 use icecore_catalog::{ChunkPlace, ChunkTable, Location, ObjectId, Place};
 use icecore_chunk::{ArrayMeta, Shard};
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{ChunkGrid, Error, ErrorKind, Result};
 use rayon::prelude::*;
 
 use super::pipeline::Writing;
@@ -19,6 +19,9 @@ impl Writing {
     pub fn unshard(&self, path: &str, old: &ArrayMeta, new: &ArrayMeta, document: &[u8]) -> Result<()> {
         self.flush()?;
         let table = self.writer().snapshot()?.table(path)?;
+        if old.shard.is_none() {
+            return self.renumber(path, &table, (old, new), document);
+        }
         let stored: Vec<(u64, Place)> = table.iter().collect();
         let found: Vec<Vec<(u64, ChunkPlace)>> = stored
             .into_par_iter()
@@ -35,7 +38,33 @@ impl Writing {
         self.writer().set_chunks(path, &places.into_iter().collect::<Vec<_>>())
     }
 
-    /// The chunks of a shard (or the chunk, without shards) that the new grid has too.
+    /// Moves the references of chunks that have another number in the new grid, and drops those of others.
+    fn renumber(
+        &self,
+        path: &str,
+        table: &ChunkTable,
+        (old, new): (&ArrayMeta, &ArrayMeta),
+        document: &[u8],
+    ) -> Result<()> {
+        let (mut gone, mut places) = (Vec::new(), Vec::new());
+        for (flat, place) in table.iter() {
+            let coords = old.grid.coords(flat);
+            let target = same_chunk(&old.grid, &new.grid, &coords);
+            if target.as_ref() == Some(&coords) {
+                continue;
+            }
+            gone.push((flat, ChunkPlace::Missing));
+            if let (Some(target), Some(place)) = (target, part(table, &place, None)?) {
+                places.push((new.grid.flat(&target), place));
+            }
+        }
+        self.forget(path);
+        self.writer().set_chunks(path, &gone)?;
+        self.writer().update_array(path, document)?;
+        self.writer().set_chunks(path, &places)
+    }
+
+    /// The chunks of a shard that the new grid has too.
     fn members(
         &self,
         table: &ChunkTable,
@@ -46,14 +75,7 @@ impl Writing {
     ) -> Result<Vec<(u64, ChunkPlace)>> {
         let (coords, shape) = (old.grid.coords(flat), old.grid.chunk_shape(&old.grid.coords(flat)));
         let fits = |coords: &[u64], shape: &[u64]| new.grid.contains(coords) && new.grid.chunk_shape(coords) == shape;
-        let Some(shard) = &old.shard else {
-            let whole = part(table, place, None)?;
-            return Ok(whole
-                .filter(|_| fits(&coords, &shape))
-                .map(|place| (new.grid.flat(&coords), place))
-                .into_iter()
-                .collect());
-        };
+        let Some(shard) = &old.shard else { return Ok(Vec::new()) };
         let counts = shard.counts(&shape);
         let mut members = Vec::new();
         for (nth, span) in self.index(table, shard, &counts, place)?.into_iter().enumerate() {
@@ -94,6 +116,17 @@ impl Writing {
             }
         }
     }
+}
+
+/// The chunk of the new grid that begins where a chunk of the old one does and has its shape.
+fn same_chunk(old: &ChunkGrid, new: &ChunkGrid, coords: &[u64]) -> Option<Vec<u64>> {
+    let axes = old.axes.iter().zip(&new.axes).zip(coords);
+    axes.map(|((old, new), at)| {
+        let (start, length) = old.extent(*at);
+        let (found, begin, full) = new.find(start);
+        (start < new.len() && (begin, full) == (start, length)).then_some(found)
+    })
+    .collect()
 }
 
 /// A part (offset, length) of the bytes at a place, or all of them.

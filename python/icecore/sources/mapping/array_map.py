@@ -135,6 +135,7 @@ class ArrayEntry:
         renulled: for a column in memory: maps (value for null, dtype) to the same column with this value for
             null, or None if the column contains the value or does not fit the dtype.
         rewritten: of a stored array that is extended: all of it is written again, in another dtype or units.
+        rounding: the :class:`icecore.codecs.rounding.Rounding` of a packed copy; None if it is exact.
     """
 
     path: str
@@ -160,6 +161,7 @@ class ArrayEntry:
     is_column: bool = False
     renulled: Callable[..., ArrayEntry | None] | None = None
     rewritten: bool = False
+    rounding: Any = None
 
     @property
     def linked(self) -> bool:
