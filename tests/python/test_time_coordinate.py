@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from icecore.samples.gwf import write_frame
 from icecore.timeseries.gps import gps_ns
-from icecore.timeseries.leap_seconds import gps_of_utc, utc_of_gps
+from icecore.repository.leap_seconds import gps_of_utc, utc_of_gps
 
 xr = pytest.importorskip("xarray")
 NS = 10**9

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from icecore import errors
+from icecore.repository.leap_seconds import gps_of_utc
 from icecore.repository.time_axis import GPS, NS
-from icecore.timeseries.leap_seconds import gps_of_utc
 
 Gps = int | float | str | Decimal | datetime
 

@@ -36,3 +36,13 @@ def utc_of_gps(gps: np.ndarray) -> np.ndarray:
 def gps_of_utc(utc: np.ndarray) -> np.ndarray:
     """Convert UTC (int64 nanoseconds since 1970, as in ``datetime64``) to GPS nanoseconds."""
     return utc - _GPS_0 + np.searchsorted(_SINCE_1970, utc, "right") * NS
+
+
+def tai_minus_utc(gps: int) -> int:
+    """Return TAI - UTC in seconds at a GPS time in nanoseconds, as frame files state it.
+
+    Example:
+        >>> tai_minus_utc(1_187_008_882_000_000_000)
+        37
+    """
+    return 19 + int(np.searchsorted(_STARTS, gps, "right"))
