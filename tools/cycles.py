@@ -35,6 +35,7 @@ ROOMS = (
     "service",
     "timeseries",
     "ingest",
+    "frames",
     "products",
     "integrations",
     "demo",

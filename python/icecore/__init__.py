@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from icecore.analyzer.assay_result import Assay
+    from icecore.frames.reframe import reframe
     from icecore.ingest.assay import assay
     from icecore.ingest.link import link
     from icecore.ingest.pack import pack
@@ -50,6 +51,7 @@ __all__ = [
     "link",
     "open",
     "pack",
+    "reframe",
     "relink",
     "run",
 ]
@@ -68,6 +70,7 @@ _HOMES = {
     "link": "icecore.ingest.link",
     "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
+    "reframe": "icecore.frames.reframe",
     "relink": "icecore.ingest.relink",
     "run": "icecore.products.run",
 }

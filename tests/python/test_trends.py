@@ -7,6 +7,7 @@ import sys
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -325,7 +326,7 @@ def test_pictures_have_dates_and_need_no_matplotlib(tmp_path: Path, monkeypatch:
     trend_picture.draw(found, str(tmp_path / "t.png"))
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
     assert "from 2011-09-14 01:46:45 UTC = GPS 1000000020" in drawn
-    assert {"01:46:45", "01:47", "01:47:15", "01:48", "01:48:15"} <= set(drawn)
+    assert {"01:47", "01:48", "-1000", "0"} <= set(drawn)
 
 
 @pytest.mark.parametrize("seconds", [4, 59, 3600, 90_000, 40 * 86400, 800 * 86400, 40 * 365 * 86400])

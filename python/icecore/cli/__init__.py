@@ -21,6 +21,7 @@ VERBS = (
     "link",
     "pack",
     "relink",
+    "reframe",
     "assay",
     "ls",
     "info",

@@ -174,8 +174,12 @@ def _round_numbers(low: float, high: float) -> list[float]:
 
 def _number(value: float, span: float) -> str:
     """Return a label with the digits that tell neighbours apart."""
-    digits = max(2, ceil(log10(max(abs(value), span) / span)) + 3) if span > 0 else 3
-    return "0" if abs(value) < span * 1e-9 else f"{value:.{min(digits, 12)}g}"
+    if abs(value) < span * 1e-9:
+        return "0"
+    largest = max(abs(value), span)
+    if span >= 1e-3 and largest < 1e6:
+        return f"{value:.{max(0, -floor(log10(span / 7)))}f}"
+    return f"{value:.{min(max(2, ceil(log10(largest / span)) + 3), 12)}g}"
 
 
 def _runs(there: np.ndarray) -> list[slice]:
