@@ -1,7 +1,7 @@
 """Arrakis: channels of repositories over Arrow Flight, as LIGO's ``arrakis`` clients and gwpy read them.
 
 A request is JSON in a Flight descriptor: ``Find``, ``Count``, ``Describe`` or ``Stream``. The answer names
-one endpoint, this server, whose ticket is the request. A stream has one batch for each second: its time, and a
+one endpoint, this server, whose ticket is the request. A stream has one batch for each second: its time and a
 list of samples for each channel, null where there are none.
 """
 
