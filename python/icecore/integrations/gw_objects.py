@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.integrations.gwpy import gwpy
+from icecore.integrations.gwpy_series import gwpy
 from icecore.repository.array import Array
 from icecore.repository.channel_names import array_path
 from icecore.repository.open import create, open
