@@ -15,7 +15,7 @@ from unittest.mock import patch
 import icecore
 import numpy as np
 from icecore.ingest import write_trends
-from icecore.timeseries import trend_output
+from icecore.timeseries import trend
 from icecore.timeseries.window_sums import Sums
 
 RATE, DAYS, T0 = 16384, 366, 1_400_000_400
@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
         began, cpu = time.perf_counter(), time.process_time()
         found = icecore.open(place)[PATH].trend(points=2000)
         reduced = time.perf_counter()
-        trend_output.draw(found, str(folder / "year.png"))
+        trend.draw(found, str(folder / "year.png"))
         seconds.append((reduced - began, time.perf_counter() - began, time.process_time() - cpu))
         fetched = max(fetched, found.bytes_read)
     opened, drawn, cpu = np.median(seconds, axis=0)

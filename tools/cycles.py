@@ -20,6 +20,7 @@ Graph = dict[str, set[str]]
 ROOMS = (
     "redaction",
     "errors",
+    "options",
     "samples",
     "filesystem",
     "display",

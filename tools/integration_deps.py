@@ -58,6 +58,11 @@ def versitygw() -> None:
     run("go", "install", "github.com/versity/versitygw/cmd/versitygw@latest", GOBIN=str(HOME / "bin"))
 
 
+def minio() -> None:
+    """Another S3 server, which keeps objects in its own way (used by tests as a program of its own)."""
+    run("go", "install", "github.com/minio/minio@latest", GOBIN=str(HOME / "bin"))
+
+
 def fake_gcs_server() -> None:
     """A Google Cloud Storage server."""
     run("go", "install", "github.com/fsouza/fake-gcs-server@latest", GOBIN=str(HOME / "bin"))
@@ -119,6 +124,7 @@ def axe() -> None:
 STEPS: dict[str, Callable[[], None]] = {
     "python": python_packages,
     "versitygw": versitygw,
+    "minio": minio,
     "fake-gcs-server": fake_gcs_server,
     "azurite": azurite,
     "peers": peers,

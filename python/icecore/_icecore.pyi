@@ -93,6 +93,7 @@ class Repo:
     ref: str
     snapshot_id: str
     link_prefixes: list[str]
+    def sources(self) -> list[str]: ...
     def references(self) -> tuple[int, int]: ...
     @staticmethod
     def open(

@@ -109,6 +109,10 @@ impl Repo {
         py.detach(|| self.repo.link_prefixes()).or_raise()
     }
 
+    fn sources(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.detach(|| self.snapshot.sources()).or_raise()
+    }
+
     fn references(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         py.detach(|| self.snapshot.references()).or_raise()
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.cli.failure import describe
+from icecore.cli.process import describe
 
 pytest.importorskip("resource")
 LIMIT = 450 << 20

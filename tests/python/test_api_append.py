@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from icecore.writing.commit_schedule import Rounds
+from icecore.writing.open_writer import Rounds
 from icecore.writing.row_grid import lengths_of
 
 RNG = np.random.default_rng(5)

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from icecore.ingest import follow, ledger
 from icecore.ingest import report as icecore_report
-from icecore.ingest.file_completion import Arrivals, Seen, look
 from icecore.ingest.follow import Event, Follower
+from icecore.ingest.ledger import Arrivals, Seen, look
 from icecore.ingest.options import PackOptions
 
 RNG = np.random.default_rng(29)
@@ -104,7 +104,7 @@ def test_a_file_may_vanish_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: 
     with os.scandir(tmp_path) as found:
         listed = [Entry(entry) for entry in found]
     (tmp_path / "a.nc").unlink()
-    monkeypatch.setattr("icecore.ingest.file_completion.os.scandir", lambda _: nullcontext(listed))
+    monkeypatch.setattr("icecore.ingest.ledger.os.scandir", lambda _: nullcontext(listed))
     assert [seen.name for seen in look(tmp_path, "*.nc")] == ["b.nc"]
 
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.pack import run as run_pack
-from icecore.ingest.report import Row
-from icecore.ingest.report_summary import summarize
+from icecore.ingest.report import Row, summarize
 
 RNG = np.random.default_rng(3)
 

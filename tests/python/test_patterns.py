@@ -19,6 +19,7 @@ _METHODS = {"search", "finditer", "findall", "sub", "subn", "split", "match", "f
 _DYNAMIC = {
     "tables/text/row_parsers.py",  # a ruler, escaped
     "tables/query/event_columns.py",  # the user's own
+    "tables/query/event_names.py",  # filter_name, the same
     "sources/files/object_stores.py",  # a glob
     "sources/tables/text_kinds.py",  # in a tuple, where they are found
 }

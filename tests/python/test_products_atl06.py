@@ -291,7 +291,7 @@ def test_a_repository_of_granules_names_the_granule_of_each_row(tmp_path):
 
 
 def test_granules_of_atl08_are_matched_by_name(tmp_path):
-    from icecore.products.atl08 import matching
+    from icecore.products.atl03 import matching
     from icecore.products.inputs import Source
 
     known = [Source(f"ATL08_2018101400034{i}_02350101_006_02.h5", None, "/") for i in range(3)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
-from icecore.products.atl06_columns import COLUMNS
+from icecore.products.atl03 import COLUMNS
 from icecore.products.registry import find
 
 #: columns of ATL06-SR and their units in our notation, from ``sliderule.io.get_attributes()`` of 5.7.0

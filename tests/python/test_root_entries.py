@@ -186,12 +186,12 @@ def test_the_attribute_lists_at_most_a_thousand_objects():
 
 @needs_data
 def test_opening_a_wide_tree_parses_each_document_once(tmp_path, monkeypatch):
-    from icecore.repository import metadata, nodes
+    from icecore.repository import nodes
 
     name = DATA / "root/coffea_nano_dy_SpecialTree_rntuple.root"
     icecore.link(f"{name}:NotEvents", tmp_path / "r", group="/E", keep_going=True)
     parsed = []
-    parse = metadata.parse
+    parse = nodes.parse
 
     def counted(path, text, is_array):
         parsed.append(path)

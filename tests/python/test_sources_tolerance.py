@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from icecore.cli import run
 from icecore.sources import open_source
-from icecore.sources.mapping.coordinate_tolerance import coordinates
+from icecore.sources.mapping.consistency import coordinates
 
 LAT = np.linspace(-60, 60, 13)
 

@@ -9,7 +9,7 @@ import icecore
 import pytest
 from icecore.cli.console import settings
 from icecore.errors import Error
-from icecore.repository.bucket_urls import canonical
+from icecore.repository.address import canonical
 from icecore.repository.storage_options import options_for, resolve, with_keys, without_secrets
 from icecore.sources.files import object_stores
 

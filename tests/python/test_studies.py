@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icecore import errors
 from icecore.cli.bench import study
-from icecore.display import label_placement
+from icecore.display import scatter
 from icecore.display.scatter import Point, named_ones
 from icecore_bench import pds
 from icecore_bench.pstore import field, ingestion, layouts, precision, scaling, schemes
@@ -94,7 +94,7 @@ def test_a_crowd_of_points_is_named_at_its_edge() -> None:
 @given(st.lists(st.tuples(st.integers(20, 380), st.integers(20, 280)), min_size=1, max_size=12, unique=True))
 def test_names_lie_over_no_other_name(spots: list[tuple[int, int]]) -> None:
     area, size = (0.0, 0.0, 400.0, 300.0), (80.0, 11.0)
-    corners = label_placement.place([(spot, size) for spot in spots], spots, area)
+    corners = scatter.place([(spot, size) for spot in spots], spots, area)
     boxes = [(x, y, x + size[0], y + size[1]) for x, y in corners]
     for i, (left, low, right, high) in enumerate(boxes):
         assert left >= -0.01

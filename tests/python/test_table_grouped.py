@@ -13,9 +13,9 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.tables.query import moments
+from icecore.tables.query import reduce_rows
 from icecore.tables.query.grouped import Grouped
-from icecore.tables.query.reduction_spec import Wish
+from icecore.tables.query.reduction import Wish
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -105,9 +105,9 @@ def test_histograms_by_key_are_numpys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rest", [[1.0], [-3.0, 2.0], [math.inf]])
 def test_an_infinity_makes_an_infinite_mean_in_whatever_batch(rest: list[float]) -> None:
     for parts in ([[math.inf], rest], [rest, [math.inf]]):
-        whole, keyed = moments.Moments(), Grouped(["k"], [Wish("mean", "mean", "x")])
+        whole, keyed = reduce_rows.Moments(), Grouped(["k"], [Wish("mean", "mean", "x")])
         for part in parts:
-            whole.add(moments.of_values(np.array(part)))
+            whole.add(reduce_rows.of_values(np.array(part)))
             keyed.add(pa.record_batch({"k": np.zeros(len(part), "i8"), "x": np.array(part)}))
         assert (whole.value("mean"), keyed.result()[0]["mean"].tolist()) == (math.inf, [math.inf])
 

@@ -13,7 +13,7 @@ from icecore.errors import Error
 from icecore.ingest.report import Report
 from icecore.tables.summaries import write as summaries
 from icecore.tables.summaries import zones
-from icecore.tables.text import extend_table, row_writer
+from icecore.tables.text import extend_table
 from icecore.tables.text.restore import restore
 from icecore.writing.array_writer import ArrayWriter
 from tables_kit import PDS3, column, labelled
@@ -166,7 +166,7 @@ def test_a_failure_leaves_what_was(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             raise OSError("no space left")
         elements(self, i, values)
 
-    elements = row_writer.Growing.elements
+    elements = extend_table.Growing.elements
     monkeypatch.setattr(extend_table.Growing, "elements", failing)
     with pytest.raises(OSError, match="no space"):
         add(tmp_path, b"n,a,b\n4,text,a longer text\n")

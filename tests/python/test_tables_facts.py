@@ -11,9 +11,8 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
-from icecore.sources.tables.odl import _by_pvl, _loaded
-from icecore.sources.tables.odl_statements import Moment, statements
-from icecore.sources.tables.unit_words import is_unit
+from icecore.sources.tables.header import is_unit
+from icecore.sources.tables.odl import Moment, _by_pvl, _loaded, statements
 from icecore.tables.text.restore import restore, sources
 from tables_kit import labelled
 

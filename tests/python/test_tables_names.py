@@ -9,8 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.tables.text import source_names
-from icecore.tables.text.restore import restore, sources
+from icecore.tables.text.restore import places, restore, sources
 
 TEXTS = {f"d{i}/a.csv": b"i,x\n" + b"".join(b"%d,%d\n" % (i, j) for j in range(3 + i)) for i in range(1, 5)}
 
@@ -108,4 +107,4 @@ def test_members_of_one_stem_get_paths_of_their_own(tmp_path: Path) -> None:
 
 def test_places_are_below_and_distinct() -> None:
     names = ["a", "a", "/etc/a", "..", "../../b", "x//./c", "y/c", ""]
-    assert source_names.places(names) == ["a", "a_2", "etc/a", "source", "b", "x/c", "y/c", "source_2"]
+    assert places(names) == ["a", "a_2", "etc/a", "source", "b", "x/c", "y/c", "source_2"]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from icecore.sources import tables
 from icecore.sources.tables import delimited
-from icecore.tables.text import begin_format, file_state, text_stream
+from icecore.tables.text import file_state, stream_file, text_stream
 from table_texts import LAYOUTS, UNUSUAL, check, sample
 
 #: limits of the small tables: lines of a sample, bytes that tell a table, bytes of a block
@@ -25,7 +25,7 @@ def small() -> object:
         patch.setattr(tables, "_START", START)
         patch.setattr(text_stream, "_FRONT", 1 << 9)
         patch.setattr(text_stream.TextStream.__init__, "__defaults__", (True, BLOCK))
-        for module in (text_stream, begin_format, file_state):
+        for module in (text_stream, stream_file, file_state):
             patch.setattr(module, "BLOCK", BLOCK)
         yield
 

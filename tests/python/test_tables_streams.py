@@ -17,7 +17,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.sources.files import bz2_xz_stream
+from icecore.sources.files import archives
 from icecore.tables.text.text_stream import TextStream
 from tables_kit import round_trip
 
@@ -62,7 +62,7 @@ def test_padding_of_xz(tmp_path: Path) -> None:
 def test_reads_of_any_size(tmp_path: Path, step: int) -> None:
     path = tmp_path / "t.bz2"
     path.write_bytes(bz2.compress(PARTS[0][:2000]) + bz2.compress(PARTS[1][:3]))
-    with bz2_xz_stream.bunzip2(str(path)) as file:
+    with archives.bunzip2(str(path)) as file:
         assert b"".join(iter(lambda: file.read(step), b"")) == PARTS[0][:2000] + PARTS[1][:3]
 
 

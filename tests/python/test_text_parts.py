@@ -9,7 +9,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.repository.stored_bytes import stored_bytes
-from icecore.tables.text import text_parts
+from icecore.tables.text import column_codecs
 from icecore.tables.text.restore import restore
 
 RNG = np.random.default_rng(5)
@@ -116,12 +116,12 @@ def test_rules(long: str, short: str, rule: tuple[bytes, int, bytes]) -> None:
         "long": np.array([long.format(n).encode() for n in numbers]),
         "short": np.array([short.format(n).encode() for n in numbers]),
     }
-    (name, found) = text_parts.find(columns)["long"]
+    (name, found) = column_codecs.find(columns)["long"]
     assert name == "short"
     assert [found.part(value) for value in columns["long"].tolist()] == columns["short"].tolist()
-    assert text_parts.Rule(*rule).part(columns["long"][0]) == columns["short"][0]
-    assert "short" not in text_parts.find(columns)
+    assert column_codecs.Rule(*rule).part(columns["long"][0]) == columns["short"][0]
+    assert "short" not in column_codecs.find(columns)
 
 
 def test_no_columns() -> None:
-    assert text_parts.find({}) == {}
+    assert column_codecs.find({}) == {}

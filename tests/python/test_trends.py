@@ -15,7 +15,7 @@ import pytest
 from icecore import cli, errors
 from icecore.repository.array import Array
 from icecore.samples.gwf import write_frame
-from icecore.timeseries.trend_windows import parse_windows
+from icecore.timeseries.window_sums import parse_windows
 
 T0 = 1_000_000_020
 NAME, PATH = "H1:STRAIN", "/H1/STRAIN"

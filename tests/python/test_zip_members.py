@@ -7,7 +7,7 @@ from pathlib import Path
 import icecore
 import pytest
 from icecore.errors import Error
-from icecore.sources.files.zip_member import deflated
+from icecore.sources.files.archives import deflated
 
 TEXT = b"".join(b"%d,%f\n" % (i, random.Random(i).random()) for i in range(60_000))
 

@@ -29,6 +29,8 @@ def branches(tree: Any, kind: str) -> Iterator[tuple[str, Any]]:
         yield from ((name, tree[name]) for name in tree.keys(recursive=False))
         return
     for branch in tree.itervalues(recursive=True):
+        if isinstance(branch.interpretation, uproot.interpretation.grouped.AsGrouped):
+            continue  # its parts are compared
         names, at = [branch.name], branch
         while at.parent is not tree:
             at = at.parent

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import harmonic_mean
 
 import icecore
+from icecore.analyzer.assay_report import FAMILIES, family
 from icecore.analyzer.assay_result import ArrayAssay
-from icecore.analyzer.codec_families import FAMILIES, family
 from icecore.analyzer.measure import Candidate
 from icecore.display import figures
 from icecore.display.scatter import Point

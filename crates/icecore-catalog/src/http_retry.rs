@@ -19,6 +19,8 @@ use crate::http_silence::execute;
 const LONGEST: Duration = Duration::from_secs(30);
 /// How long a server that never answered may refuse connections: a mistyped address is not retried for a minute.
 const UNREACHABLE: Duration = Duration::from_secs(5);
+/// The same of a server that answered before: a restart takes seconds, and callers learn that it is gone within half a minute.
+const GONE: Duration = Duration::from_secs(20);
 /// Maximum length of a response page that an error shows.
 const SHOWN: u64 = 300;
 /// The same of object stores, which answer with a document that names the error.
@@ -71,17 +73,18 @@ impl RetryClient {
         }
     }
 
-    /// The error of a request without an answer. It is final if the server never answered and refused for long.
+    /// The error of a request without an answer. It is final if the server refused connections for long.
     fn unanswered(&self, host: &str, error: HttpError) -> HttpError {
         if error.kind() != HttpErrorKind::Connect {
             return error;
         }
         let now = Instant::now();
         let is_final = self.host(host, |host| {
-            let recent = host.refusing.filter(|(_, last)| now.duration_since(*last) < UNREACHABLE);
+            // pauses between two attempts are at most five seconds
+            let recent = host.refusing.filter(|(_, last)| now.duration_since(*last) < 2 * UNREACHABLE);
             let first = recent.map_or(now, |(first, _)| first);
             host.refusing = Some((first, now));
-            !host.has_answered && now.duration_since(first) > UNREACHABLE
+            now.duration_since(first) > if host.has_answered { GONE } else { UNREACHABLE }
         });
         if is_final { HttpError::new(HttpErrorKind::Unknown, error) } else { error }
     }

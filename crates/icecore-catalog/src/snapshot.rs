@@ -154,8 +154,21 @@ impl Snapshot {
     /// # Errors
     /// The errors of reading the list of linked files.
     pub fn source_identity(&self, url: &str) -> Result<Option<LinkIdentity>> {
-        let known = self.0.sources.get_or_try_init(|| self.identities().map(Box::new))?;
-        Ok(known.get(url).cloned())
+        Ok(self.known_sources()?.get(url).cloned())
+    }
+
+    /// The URLs of all files that this version has linked, sorted.
+    ///
+    /// # Errors
+    /// The errors of reading the list of linked files.
+    pub fn sources(&self) -> Result<Vec<String>> {
+        let mut urls: Vec<String> = self.known_sources()?.keys().cloned().collect();
+        urls.sort_unstable();
+        Ok(urls)
+    }
+
+    fn known_sources(&self) -> Result<&HashMap<String, LinkIdentity>> {
+        Ok(self.0.sources.get_or_try_init(|| self.identities().map(Box::new))?)
     }
 
     fn identities(&self) -> Result<HashMap<String, LinkIdentity>> {

@@ -93,7 +93,7 @@ class Assay:
     failures: list[Failure] = field(default_factory=list)
 
     def __str__(self) -> str:
-        from icecore.analyzer.text_report import as_text
+        from icecore.analyzer.assay_report import as_text
 
         return as_text(self)
 
@@ -113,7 +113,7 @@ class Assay:
             >>> np.save("t2m.npy", np.arange(100_000, dtype="f4"))
             >>> icecore.assay("t2m.npy", seconds=1).write("codecs.csv")
         """
-        from icecore.analyzer.write_report import write
+        from icecore.analyzer.assay_report import write
 
         write(self, path)
 

@@ -12,8 +12,7 @@ from typing import NoReturn
 
 import typer
 
-from icecore.cli.failure import describe
-from icecore.cli.process import configure, leave
+from icecore.cli.process import configure, describe, leave
 
 #: commands in the order of ``icecore --help``; each has a module of its name, except those in _MODULES
 VERBS = (

@@ -2,65 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, print_stderr, settings
+from icecore.cli.console import Json, Progress, emit, examples, print_stderr, takes
+from icecore.ingest.options import AssayOptions
 
 
+@takes(AssayOptions)
 def assay(
-    source: Annotated[
-        str, typer.Argument(metavar="SRC", help="A file, a Zarr directory, a URL, REPO or REPO:/path.")
-    ],
-    array: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--array", metavar="/P", help="An array to measure; may be repeated. Default: the largest."
-        ),
-    ] = None,
+    values: dict[str, Any],
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Also write .html, .png, .csv or .json."),
     ] = None,
-    bandwidth: Annotated[
-        str | None, typer.Option(metavar="SPEED", help="Speed of the store, for balanced; default 200MB/s.")
-    ] = None,
-    portable: Annotated[
-        bool, typer.Option("--portable", help="Only codecs that other Zarr readers have.")
-    ] = False,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="S",
-            min=0,
-            help="Approximate time limit; with less time, fewer arrays are measured separately.",
-        ),
-    ] = 12.0,
     json: Json = False,
-    storage: StorageOption = None,
 ) -> None:
     """Measure codecs on the arrays of a source.
 
     Prints compression ratio, speeds, the codecs that no other codec beats in both, and the choice for each
     goal of `icecore pack --for`. A file without arrays is compressed with the programs installed here.
     """
-    from icecore.analyzer.write_report import check
-    from icecore.cli.batch import print_failures
+    from icecore.analyzer.assay_report import check
+    from icecore.cli.console import print_failures
     from icecore.ingest.assay import assay
 
     if output is not None:
         check(output)
     with Progress("assay") as progress:
-        found = assay(
-            source,
-            array,
-            bandwidth=bandwidth,
-            portable=portable,
-            seconds=seconds,
-            storage=settings(storage),
-            progress=progress,
-        )
+        found = assay(**values, progress=progress)
     if output is not None:
         found.write(output)
         print_stderr(f"written: {output}")

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, RepoArgument, StorageOption, examples, open_repo
-from icecore.cli.version_names import name_version
+from icecore.cli.console import Json, RepoArgument, StorageOption, examples, name_version, open_repo
 
 
 def branch(

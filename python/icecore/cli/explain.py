@@ -21,7 +21,7 @@ from icecore.cli.console import (
     examples,
     open_repo,
 )
-from icecore.cli.time_selection import selected
+from icecore.cli.read import selected
 
 
 def explain(

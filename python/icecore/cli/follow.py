@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from icecore.cli.batch import print_notes
-from icecore.cli.console import emit, print_stderr, print_stdout
+from icecore.cli.console import emit, print_notes, print_stderr, print_stdout
 from icecore.display import text
 
 if TYPE_CHECKING:

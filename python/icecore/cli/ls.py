@@ -73,12 +73,9 @@ def _is_file(name: str) -> bool:
 def _source_nodes(name: str, path: str) -> tuple[list[Node], list[str]]:
     """Return the groups and arrays of a source file below ``path``, and notes on parts that are left out."""
     from icecore.repository.nodes import Node
-    from icecore.sources import format_of, open_source
-    from icecore.sources.files.tree_address import files, split
+    from icecore.sources import open_source
 
-    row = format_of(files(split(name)[0])[0])
-    options = {"copies": False} if row is not None and row.name == "ROOT" else {}
-    found = open_source(name, keep_going=True, **options)
+    found = open_source(name, keep_going=True, copies=False)
     prefix = path.rstrip("/") + "/"
     nodes = [Node(group, False, "{}") for group in found.groups]
     nodes += [Node(entry.path, True, entry.zarr_json()) for entry in found.arrays.values()]
@@ -100,7 +97,7 @@ def _is_frame_file(path: str) -> bool:
 def _list_channels(path: str, find: str | None, json: bool) -> None:
     from icecore.display import text
     from icecore.repository.time_axis import seconds_text
-    from icecore.sources.gwf.listing import frame_span, list_channels
+    from icecore.sources.gwf.scan import frame_span, list_channels
 
     file, channels = list_channels(path, find)
     span = "..".join(seconds_text(time).rstrip("0").rstrip(".") for time in frame_span(file.frames))

@@ -13,7 +13,6 @@ import typer
 from icecore import errors
 from icecore.cli.console import (
     AllowLinks,
-    DaskOption,
     Json,
     PathArgument,
     Progress,
@@ -23,9 +22,11 @@ from icecore.cli.console import (
     examples,
     open_repo,
     print_stderr,
+    takes,
     warn_packed,
 )
 from icecore.display import text
+from icecore.tables.query.scan_options import ScanOptions
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -34,19 +35,11 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
+@takes(ScanOptions)
 def query(
+    values: dict[str, Any],
     repo: RepoArgument,
     path: PathArgument,
-    where: Annotated[
-        str | None, typer.Option(metavar="CLAUSE", help='"lon between 120 and 120.1 and tb > 90"')
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Columns, in this order; default: all. Put a name with a comma in double quotes.",
-        ),
-    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -65,26 +58,9 @@ def query(
             "Columns may be expressions: mean:tb * 2 by floor(lat) as y, hour(time).",
         ),
     ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Only rows inside the polygons of a GeoJSON file."),
-    ] = None,
-    xy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X,Y",
-            help="Columns of x and y for --within; default: found by name (lon, lat, …).",
-        ),
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only rows of this source file; may be a glob.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(metavar="N", help="Largest number of rows.")] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Run the query, but print only its cost.")
     ] = False,
-    no_prune: Annotated[bool, typer.Option("--no-prune", help="Don't use summaries.")] = False,
-    dask: DaskOption = None,
     json: Json = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -102,22 +78,21 @@ def query(
     """
     from icecore.tables.query.export import export, writer
 
-    options = {"where": where, "within": within, "source": source, "limit": limit, "prune": not no_prune}
-    options["client"] = dask
+    columns, where = values["columns"], values["where"]
     if explain and output is not None:
         raise errors.make("invalid", f"--explain can't be combined with -o {output}", "remove one of them")
     if output is not None:
         writer(output)
     opened = open_repo(repo, storage, allow_links)
     if output is not None:
-        from icecore.cli.output_guard import reject_linked
+        from icecore.cli.console import reject_linked
 
         reject_linked(opened, output)
     table = _table(opened, path, [columns, where, reduce])
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print_stderr(f"icecore: warning: {message}")
         with Progress("query") if reduce is not None else nullcontext():
-            rows = _rows(table, _columns(columns), reduce, {**options, "xy": _pair(xy)})
+            rows = _rows(table, reduce, {**values, "columns": _columns(columns), "xy": _pair(values["xy"])})
     if reduce is None and columns is None and not explain:
         for name, why in table.left_out.items():
             print_stderr(f"icecore: column {name} skipped: {why}; icecore read prints it")
@@ -134,7 +109,7 @@ def query(
         emit({"file": output, "rows": count, "columns": rows.columns}, json, "")
     elif output not in (None, "-"):
         print_stderr(f"{output}: {text.plural(count, 'row')} of {text.plural(len(rows.columns), 'column')}")
-    if limit != 0 and (count == 0 or (reduce is not None and rows.matched == 0)):
+    if values["limit"] != 0 and (count == 0 or (reduce is not None and rows.matched == 0)):
         print_stderr("icecore: no row matches")
         raise typer.Exit(1)
 
@@ -168,11 +143,11 @@ def _named(texts: list[str | None], names: Iterable[str]) -> list[str]:
     return [name for name in names if words & set(re.findall(r"\w+", name))]
 
 
-def _rows(table: Table, columns: list[str] | None, reduce: str | None, options: dict[str, Any]) -> Any:
+def _rows(table: Table, reduce: str | None, options: dict[str, Any]) -> Any:
     """Return the scan, or with --reduce the result of the reduction."""
     if reduce is None:
-        return table.scan(columns, **options)
-    if columns is not None:
+        return table.scan(**options)
+    if options.pop("columns") is not None:
         raise errors.make(
             "invalid",
             "--columns can't be combined with --reduce",
@@ -190,7 +165,7 @@ def _warn_packed(table: Table, texts: list[str | None]) -> None:
 
 
 def _names(text: str | None) -> list[str] | None:
-    from icecore.tables.query.column_names import split
+    from icecore.tables.query.column import split
 
     return None if text is None else split(text)
 

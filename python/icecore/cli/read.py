@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,12 +26,12 @@ from icecore.cli.console import (
     print_stderr,
     warn_packed,
 )
-from icecore.cli.time_selection import selected
 
 if TYPE_CHECKING:
     import numpy as np
 
     from icecore.repository.array import Array
+
 
 _MOST_JSON = 1_000_000
 #: file formats whose attributes describe scale and offset
@@ -95,7 +97,7 @@ def read(
         warn_packed(array.path, array)
         _say(bound)
         return
-    from icecore.cli.output_guard import reject_linked
+    from icecore.cli.console import reject_linked
     from icecore.display import text
     from icecore.export.save import save
 
@@ -202,3 +204,40 @@ def register(app: typer.Typer) -> None:
             "--gaps pad --valid dataValid -o strain.npy",
         )
     )(read)
+
+
+# A selection of the command line by time: ``time=START..STOP``, with its gaps and flags.
+
+
+def selected(
+    array: Array, sel: str | None, gaps: str | None = None, valid: str | None = None
+) -> tuple[tuple[Any, ...], Callable[..., np.ndarray]]:
+    """Parse a selection.
+
+    Args:
+        array: the array.
+        sel: ``time=START..STOP`` (GPS seconds or UTC), or an index as ``0:10, :`` or ``lat=3``.
+        gaps: ``raise``, ``pad`` or ``ignore``, as in :meth:`icecore.Array.between`; ``raise`` if omitted.
+        valid: flags that have to be set, separated by commas.
+
+    Returns:
+        The index, and a function that reads it; its keywords are ``rtol`` and ``leading_bytes``.
+
+    Raises:
+        Error: ``invalid`` for ``gaps`` or ``valid`` without a time; errors of :meth:`icecore.Array.between`.
+    """
+    found = re.fullmatch(r"time\s*=\s*(\S+)", (sel or "").strip())
+    start, dots, stop = found[1].partition("..") if found is not None else ("", "", "")
+    if start and dots and stop:
+        from icecore.timeseries.stretch import locate
+
+        flags = valid.split(",") if valid else None
+        stretch = locate(array, start, stop, gaps or "raise", flags)
+        return (stretch.index(array),), partial(stretch.read, array)
+    if gaps is not None or valid is not None:
+        message = f"--gaps and --valid need a stretch of time (got {sel or 'no selection'})"
+        raise errors.make("invalid", message, "time=START..STOP, in GPS seconds or UTC")
+    from icecore.repository.selection import parse
+
+    index = parse(sel, array.dims)
+    return index, partial(array.read, index)

@@ -179,15 +179,15 @@ def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:
 
     The engine knows neither other spellings nor profiles.
     """
-    from icecore.repository import address, bucket_urls, storage_options
+    from icecore.repository import address, storage_options
 
     found = storage_options.resolve("", storage)
     for name in served:
         _, equals, named = name.partition("=")
         place = address.location(named if equals and "://" in named else name)
-        if bucket_urls.is_bucket(place):
+        if address.is_bucket(place):
             own = storage_options.options_for(place, storage_options.resolve(place, storage))
-            found |= {f"{bucket_urls.bucket(place)}.{key}": value for key, value in own.items()}
+            found |= {f"{address.bucket(place)}.{key}": value for key, value in own.items()}
     return found
 
 
@@ -238,8 +238,7 @@ def delegate(cache: Path | None, plugins: list[str]) -> Delegate:
 
     from icecore.ingest.file_indexes import Indexes
     from icecore.products.served import product
-    from icecore.service.delegate import Delegate
-    from icecore.service.page_files import page_file
+    from icecore.service.delegate import Delegate, page_file
     from icecore.service.tables import table
     from icecore.service.view.answers import answer
 

@@ -49,7 +49,7 @@ def trend(
 
 
 def _write(found: Trend, output: str) -> None:
-    from icecore.timeseries.trend_output import write
+    from icecore.timeseries.trend import write
 
     write(found, output)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from icecore import errors
-from icecore.cluster.sealed import Sealed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -197,3 +196,28 @@ def _result_of(future: Any, gather: bool = True) -> Callable[[], Any]:
         return None
 
     return result
+
+
+# Values that are unpickled where they are used: Dask's scheduler unpickles graphs, but can't open stores.
+
+
+class Sealed:
+    """A value that is pickled as bytes, and unpickled when it is first used."""
+
+    def __init__(self, value: Any = None, pickled: bytes | None = None) -> None:
+        self._value, self._pickled = value, pickled
+
+    @property
+    def value(self) -> Any:
+        """The value."""
+        if self._pickled is not None:
+            import cloudpickle
+
+            self._value, self._pickled = cloudpickle.loads(self._pickled), None
+        return self._value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import cloudpickle
+
+        pickled = self._pickled if self._pickled is not None else cloudpickle.dumps(self._value)
+        return (Sealed, (None, pickled))

@@ -12,7 +12,7 @@ from icecore.demo.outcome import Outcome, check, counts
 from icecore.ingest.link import link
 from icecore.repository.open import open
 from icecore.samples import gwf
-from icecore.timeseries import trend_output
+from icecore.timeseries import trend
 
 GROUP, FOLDER, PICTURE = "/frames", "frames", "strain-trend.png"
 _CHANNEL, _SECONDS, _RATE = "H1:DEMO-STRAIN", 100, 1024
@@ -42,7 +42,7 @@ def show(folder: Path, into: str, outcome: Outcome) -> None:
     )
     outcome.checks.append(check(array.path, ours, theirs))
     try:
-        trend_output.write(array.trend(points=500), str(folder / PICTURE))
+        trend.write(array.trend(points=500), str(folder / PICTURE))
         outcome.notes.append(f"trend of {_CHANNEL} over {_SECONDS} s: {folder / PICTURE}")
     except errors.Error as error:
         if error.kind != "unsupported":

@@ -11,7 +11,6 @@ from typing import Any
 
 from icecore import errors
 from icecore.display import text
-from icecore.display.notebook import is_notebook
 from icecore.display.progress import ProgressCall
 
 #: seconds until a bar appears in a terminal
@@ -168,3 +167,13 @@ def reported(
     else:
         message = f"progress must be a bool or a function (got {progress!r})"
         raise errors.make("invalid", message, "progress=True shows a bar")
+
+
+# Detection of notebooks.
+
+
+def is_notebook() -> bool:
+    """Return whether the program runs in a notebook's kernel, not in a terminal."""
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell is not None else None
+    return found is not None and found.__class__.__name__ != "TerminalInteractiveShell"

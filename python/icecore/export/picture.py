@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from shlex import quote
@@ -12,14 +13,13 @@ import numpy as np
 
 from icecore import errors
 from icecore.display import text
-from icecore.export.matplotlib_dates import as_dates, elapsed, on_axis
-from icecore.export.thinned_read import places, rows, thinned
 from icecore.filesystem.atomic_output import landing
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
 from icecore.repository.missing_values import missing
 from icecore.repository.selection import is_int, per_axis
 from icecore.repository.typed_attributes import typed
+from icecore.sources.mapping.time_units import conversion, is_time
 
 #: largest number of points on a line; beyond it each pixel column gets its minimum and maximum
 _POINTS = 4000
@@ -63,7 +63,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
+        raise errors.needs("plot", "pictures need matplotlib") from None
     drawn = _read(array, kept)
     figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
@@ -314,3 +314,120 @@ def _map(figure: Any, plot: Any, drawn: _Scale, scales: list[_Scale]) -> None:
             on_axis(axis)
     if y.is_downward:
         plot.invert_yaxis()
+
+
+# Convert times to matplotlib's dates: days since 1970 in the Gregorian calendar.
+
+_SINCE = "days since 1970-01-01"
+#: first and last date of matplotlib, and the date since which ``standard`` is the Gregorian calendar
+_FIRST, _LAST, _GREGORIAN = (
+    float(np.datetime64(day, "D").astype("i8")) for day in ("0001-01-01", "9999-12-31", "1582-10-15")
+)
+#: margin of an axis, relative to its range
+_MARGIN = 0.06
+#: shortest range in days (a hundredth of a second) that float days since 1970 can resolve
+_LEAST = 0.01 / 86400
+
+
+def as_dates(array: Array, raw: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    """Return an array's elements as days since 1970: float64, NaN for missing values.
+
+    Returns None if they are not times, or if matplotlib's dates can't represent them: other calendars, years
+    out of range, very short ranges.
+
+    Args:
+        array: array with its units.
+        raw: stored elements.
+        values: the same elements as numbers in their units, NaN for missing values.
+    """
+    calendar = str(array.attrs.get("calendar") or "standard").lower()
+    if raw.dtype.kind == "M":
+        if np.datetime_data(raw.dtype)[0] in ("Y", "M"):
+            raw = raw.astype("M8[D]")
+        unit, count = np.datetime_data(raw.dtype)
+        tick: Any = unit
+        days = raw.astype("i8") * (np.timedelta64(count, tick) / np.timedelta64(1, "D"))
+        days[np.isnat(raw)] = np.nan
+        calendar = "proleptic_gregorian"
+    elif is_time(array.attrs.get("units")):
+        found = conversion(array.attrs["units"], _SINCE, calendar)
+        if found is None:
+            return None
+        days = values * float(found.factor) + float(found.shift)
+    else:
+        return None
+    known = days[np.isfinite(days)]
+    if not known.size or calendar not in ("standard", "gregorian", "none", "proleptic_gregorian"):
+        return None
+    first, last = known.min(), known.max()
+    margin = (last - first) * _MARGIN + 1
+    earliest = _FIRST if calendar == "proleptic_gregorian" else _GREGORIAN
+    fits = earliest < first - margin and last + margin < _LAST
+    return days if fits and (last - first >= _LEAST or last == first) else None
+
+
+def elapsed(raw: np.ndarray) -> tuple[np.ndarray, str]:
+    """Convert datetime64 (relative to the first) or timedelta64 to float64, NaN for not-a-time, and units."""
+    unit, count = np.datetime_data(raw.dtype)
+    there = raw[~np.isnat(raw)]
+    start = there.min() if raw.dtype.kind == "M" and there.size else None
+    values = (raw if start is None else raw - start).astype("i8").astype("f8") * count
+    values[np.isnat(raw)] = np.nan
+    return values, unit if start is None else f"{unit} since {start}"
+
+
+def on_axis(axis: Any) -> None:
+    """Format days since 1970 as dates on a matplotlib axis."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator()
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+# Read what a picture can show of a long line or a large map, in bounded memory.
+
+#: bytes of a block that is read at once
+_BLOCK = 16 << 20
+
+
+def places(item: Any, length: int) -> range | np.ndarray:
+    """Return the indexes that a slice or a list selects along an axis of ``length`` elements."""
+    if isinstance(item, slice):
+        return range(*item.indices(length))
+    return np.arange(length)[np.asarray(item)]
+
+
+def thinned(found: range | np.ndarray, step: int) -> Any:
+    """Return an index for every ``step``-th of the indexes."""
+    return _index(found[::step])
+
+
+def rows(array: Array, sel: Sequence[Any], axis: int, step: int) -> Iterator[np.ndarray]:
+    """Yield the elements along an axis in blocks of shape (pixels, ``step``); the last may be shorter.
+
+    Args:
+        array: the array.
+        sel: an index for each axis; those of the other axes select one element.
+        axis: the axis of the line.
+        step: elements per pixel.
+    """
+    found = places(sel[axis], array.shape[axis])
+    count = max(_BLOCK // (array.dtype.itemsize * step), 1) * step
+    for start in range(0, len(found), count):
+        part = (*sel[:axis], _index(found[start : start + count]), *sel[axis + 1 :])
+        data = array.read(part).reshape(-1)
+        whole = len(data) // step * step
+        if whole:
+            yield data[:whole].reshape(-1, step)
+        if whole < len(data):
+            yield data[None, whole:]
+
+
+def _index(found: range | np.ndarray) -> Any:
+    if not isinstance(found, range):
+        return found
+    if not len(found):
+        return slice(0, 0)
+    stop = found[-1] + (1 if found.step > 0 else -1)
+    return slice(found[0], None if stop < 0 else stop, found.step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +18,11 @@ from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.display.text import label
 from icecore.ingest.linked_read import linked_readers
+from icecore.ingest.options import AssayOptions
 from icecore.ingest.repository_source import is_repository, stored_entry
 from icecore.ingest.resolve_sources import gather
 from icecore.layout import layout
+from icecore.options import accepts
 from icecore.repository import address, zarr_dtypes
 from icecore.repository.array import Array
 from icecore.repository.nodes import dtype_label
@@ -48,34 +49,14 @@ _NOTES = (
 )
 
 
-def assay(
-    source: str | os.PathLike[str] | Array,
-    array: str | Sequence[str] | None = None,
-    *,
-    bandwidth: str | float | None = None,
-    portable: bool = False,
-    seconds: float = 12.0,
-    storage: Mapping[str, str] | None = None,
-    progress: bool | ProgressCall | None = None,
-) -> Assay:
+@accepts(AssayOptions)
+def assay(options: AssayOptions) -> Assay:
     """Measure all candidate codecs on samples of a source and choose one for each goal.
 
     Samples and choices are the same as in :func:`icecore.pack`: whole chunks spread over the array, of the
     planned shape, or of the array's own shape if the source is a repository; parts of chunks if time is
     short. Each candidate must reproduce every bit. A file without arrays is compressed with the programs that
     are installed (gzip, xz, zstd, …).
-
-    Args:
-        source: a file, a Zarr directory, an http(s) URL, ``REPO`` or ``REPO:/path``; or an open array.
-        array: paths of arrays to measure; by default the largest ones, at most eight and at most one per
-            second of ``seconds``.
-        bandwidth: speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).
-        portable: use only codecs that other Zarr readers have.
-        seconds: approximate limit of the total wall time; at least three parts of chunks of each array are
-            measured.
-        storage: credentials of the repository's object store.
-        progress: true for a bar in a terminal or notebook; or a function that is called with (path, measured
-            bytes, total bytes).
 
     Returns:
         The measurements; ``str()`` returns a table.
@@ -91,23 +72,16 @@ def assay(
         >>> sorted(found.arrays[0].choices)
         ['archive', 'balanced', 'speed']
     """
-    if not 0 <= seconds < inf:
-        raise errors.make("invalid", f"{seconds} seconds for measuring", "0 or more, for example 12")
-    goals = [Goal.of("archive"), Goal.of("balanced", bandwidth), Goal.of("speed")]
-    with reported(progress, "assay") as call:
-        return _measured(source, array, goals, portable, seconds, storage, call)
+    if not 0 <= options.seconds < inf:
+        raise errors.make("invalid", f"{options.seconds} seconds for measuring", "0 or more, for example 12")
+    with reported(options.progress, "assay") as call:
+        return _measured(options, call)
 
 
-def _measured(
-    source: str | os.PathLike[str] | Array,
-    array: str | Sequence[str] | None,
-    goals: list[Goal],
-    portable: bool,
-    seconds: float,
-    storage: Mapping[str, str] | None,
-    progress: ProgressCall | None,
-) -> Assay:
+def _measured(options: AssayOptions, progress: ProgressCall | None) -> Assay:
     began = time.perf_counter()
+    source, array, seconds = options.source, options.array, options.seconds
+    goals = [Goal.of("archive"), Goal.of("balanced", options.bandwidth), Goal.of("speed")]
     if isinstance(source, Array):
         name, own, notes = f"{source.repo.url}:{source.path}", True, list[str]()
         failures: list[Failure] = []
@@ -115,7 +89,7 @@ def _measured(
     else:
         name = address.named(source)
         own = is_repository(name)
-        entries, failures = _entries(name, storage, array is not None)
+        entries, failures = _entries(name, options.storage, array is not None)
         if not entries and array is None and Path(name).is_file():
             found = file_compressors.assay(Path(name), progress)
             return Assay(name, files=[found], seconds=time.perf_counter() - began)
@@ -126,7 +100,7 @@ def _measured(
         if progress is not None:
             progress(entry.path, done, total)
         share = seconds * entry.nbytes / max(total, 1)
-        arrays.append(_array(entry, read, goals, own, portable, share))
+        arrays.append(_array(entry, read, goals, own, options.portable, share))
         done += entry.nbytes
     if progress is not None:
         progress(name, done, total)

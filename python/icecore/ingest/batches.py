@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from icecore import errors
 from icecore.ingest import ledger
 from icecore.ingest.destination import destination
-from icecore.ingest.file_completion import Seen
+from icecore.ingest.ledger import Seen
 from icecore.ingest.options import LinkOptions
 from icecore.ingest.report import Report
 from icecore.ingest.resolve_sources import names
@@ -66,8 +66,8 @@ def run(options: LinkOptions, link_once: LinkOnce) -> Report:
             raise errors.make(error.kind, _where(error, done, total), _hint(error, done)) from error
         done, began = done + len(batch), True
         _add(report, made)
-        if options.progress is not None:
-            options.progress(str(batch[-1]), done, total)
+        if options.call is not None:
+            options.call(str(batch[-1]), done, total)
     if total and not began and report.failures:
         raise errors.make(report.failures[0].kind, report.failures[0].message, report.failures[0].hint)
     if done == total and not report.rows and total:

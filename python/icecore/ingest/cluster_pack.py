@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from icecore import errors
 from icecore.cluster.tasks import Cluster, Running
 from icecore.display.progress import counted
-from icecore.ingest.array_failures import ArrayFailures
-from icecore.ingest.part_of_entry import part_of
+from icecore.ingest import copy_arrays, storage_choice
+from icecore.ingest.linked_read import linked_readers
+from icecore.ingest.pack_plan import PackStep
+from icecore.ingest.placement import Step
+from icecore.ingest.storage_choice import StorageChoice
+from icecore.ingest.write_arrays import ArrayFailures, chosen, write_new
 from icecore.layout.layout import Layout
 from icecore.repository import zarr_dtypes
-from icecore.writing.fork import Fork
+from icecore.sources import keep_open
+from icecore.sources.mapping.array_map import ArrayEntry, Links
+from icecore.writing.fork import Chunks, Fork, taken
+from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
-    from icecore.ingest.cluster_tasks import Packed
-    from icecore.ingest.pack_plan import PackPlan, PackStep
-    from icecore.ingest.part_of_entry import Box
-    from icecore.writing.writer import Writer
+    from icecore.ingest.pack_plan import PackPlan
+
 
 #: bytes of raw data of a task: at most, and at least unless an array or a shard is larger or all is smaller
 _MOST, _LEAST = 128 << 20, 4 << 20
@@ -55,7 +63,7 @@ class ClusterPack:
         self._fork = Fork.of(writer)
         raw = sum(each.step.entry.nbytes for each in plan.steps)
         self._size = min(max(raw // (_TASKS * cluster.threads), _LEAST), _MOST)
-        self._progress = counted(plan.options.progress, raw)
+        self._progress = counted(plan.options.call, raw)
         self._made: set[str] = set()
 
     def run(self) -> None:
@@ -86,7 +94,6 @@ class ClusterPack:
                 running.submit(job, job.work, *job.given)
 
     def _first_jobs(self, steps: Iterable[PackStep]) -> Iterator[Job]:
-        from icecore.ingest.cluster_tasks import choose, pack_arrays
 
         choice, budget = self._plan.choice, self._plan.budget
         batch: list[PackStep] = []
@@ -121,15 +128,14 @@ class ClusterPack:
         return None
 
     def _make(self, each: PackStep, document: str) -> None:
-        from icecore.ingest import replace
+        from icecore.ingest import storage_choice
 
         if each.step.path not in self._made:
             self._made.add(each.step.path)
-            replace.make(self._writer, each.step, document)
+            storage_choice.make(self._writer, each.step, document)
 
     def _box_jobs(self, each: PackStep, document: str, where: Layout) -> Iterator[Job]:
         from icecore.ingest import copy_arrays
-        from icecore.ingest.cluster_tasks import pack_boxes
 
         step, held = each.step, each.step.entry.sparse()
         old = None
@@ -198,3 +204,130 @@ def _batches(every: Sequence[Box], itemsize: int, size: int) -> Iterator[tuple[l
             batch, nbytes = [], 0
     if batch:
         yield batch, nbytes
+
+
+# Tasks of a ``pack`` on a cluster, as a worker runs them: choose codecs, write arrays or boxes of one.
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Result for one array: its first and its last metadata document and its chunks, or its error."""
+
+    path: str
+    documents: tuple[str, str] = ("", "")
+    chunks: Chunks = field(default_factory=Chunks)
+    error: errors.Error | None = None
+
+
+def pack_arrays(fork: Fork, steps: Sequence[PackStep], choice: StorageChoice, budget: int) -> list[Packed]:
+    """Pack whole arrays, exactly as one machine does."""
+    writer, failed, first = fork.writer(), {}, {}
+    with keep_open():
+        for each, read in zip(steps, linked_readers([each.step.entry for each in steps]), strict=True):
+            path = each.step.path
+            try:
+                first[path] = write_new(writer, choice, budget, each, read, _ignored)
+            except errors.Error as error:
+                failed[path] = error
+    failed = dict(writer._native.failed(True)) | failed
+    for path in failed:
+        if writer._native.exists(path):
+            writer._native.delete(path)
+    last = {path: writer._native.document(path) or "" for path in first if path not in failed}
+    chunks = taken(writer)
+    found = [Packed(path, (first[path], last[path]), chunks.get(path, Chunks())) for path in last]
+    return [*found, *(Packed(path, error=error) for path, error in failed.items())]
+
+
+def choose(each: PackStep, choice: StorageChoice, budget: int) -> tuple[str, Layout]:
+    """Measure codecs on samples of an array; return the document and the layout of the packed array."""
+    entry = each.step.entry
+    entry.check()
+    with keep_open():
+        [read] = linked_readers([entry])
+        where, codecs = chosen(choice, budget, each, read, entry.sparse())
+    return copy_arrays.new_document(entry, where, codecs), where
+
+
+def pack_boxes(fork: Fork, step: Step, document: str, boxes: Sequence[Box]) -> Packed:
+    """Encode boxes of an array, whose entry may have only the references of these boxes."""
+    writer = fork.writer()
+    storage_choice.make(writer, step, document)
+    with keep_open():
+        [read] = linked_readers([step.entry])
+        for start, extent in boxes:
+            region = tuple(slice(s, s + n) for s, n in zip(start, extent, strict=True))
+            writer._native.write(step.path, tuple(start), np.asarray(read(region), order="C"))
+    _raise_first(writer)
+    return Packed(step.path, (document, document), taken(writer).get(step.path, Chunks()))
+
+
+def _raise_first(writer: Writer) -> None:
+    for _, error in writer._native.failed(True):
+        raise error
+
+
+def _ignored(path: str, nbytes: int) -> None:
+    """Progress of a worker; the process that commits reports finished tasks."""
+
+
+# Part of a source's array: only the references that some boxes of it need, for a task on another machine.
+
+#: start and shape of a box
+Box = tuple[Sequence[int], Sequence[int]]
+
+
+def part_of(entry: ArrayEntry, boxes: Sequence[Box]) -> ArrayEntry:
+    """Return the entry with only the chunks that overlap the boxes; other entries keep their reader."""
+    if entry.links is None or not entry.shape:
+        return replace(entry, held=None, renulled=None, check=_nothing)
+    wanted = _chunks(entry, boxes)
+    native = {flat: chunk for flat, chunk in entry.native.items() if _has(wanted, flat)}
+    links = _links(entry.links, wanted)
+    read = entry.read if native or not len(links) else None
+    return replace(entry, links=links, native=native, read=read, held=None, renulled=None, check=_nothing)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _has(chunks: np.ndarray, flat: int) -> bool:
+    at = int(np.searchsorted(chunks, flat))
+    return at < len(chunks) and int(chunks[at]) == flat
+
+
+def _chunks(entry: ArrayEntry, boxes: Sequence[Box]) -> np.ndarray:
+    """Return the sorted flat numbers of the chunks that overlap the boxes."""
+    found = []
+    for start, extent in boxes:
+        flat = np.zeros(1, "u8")
+        for axis, (first, length, count) in enumerate(zip(start, extent, entry.grid, strict=True)):
+            low, high = _span(entry.chunks[axis], first, first + length)
+            along = np.arange(low, high, dtype="u8")
+            flat = (flat[:, None] * np.uint64(count) + along).reshape(-1)
+        found.append(flat)
+    return np.unique(np.concatenate(found)) if found else np.empty(0, "u8")
+
+
+def _span(lengths: int | Sequence[int], start: int, stop: int) -> tuple[int, int]:
+    """Return the first chunk of an axis that overlaps [start, stop), and the one after the last."""
+    if isinstance(lengths, int):
+        return start // lengths, -(-stop // lengths)
+    ends = np.cumsum(lengths)
+    return int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, stop, "left")) + 1
+
+
+def _links(links: Links, wanted: np.ndarray) -> Links:
+    here = np.flatnonzero(np.isin(links.chunks, wanted))
+    used, url_ids = np.unique(links.url_ids[here], return_inverse=True)
+    return Links(
+        [links.urls[i] for i in used],
+        links.sizes[used],
+        links.mtimes_ns[used],
+        [links.etags[i] for i in used],
+        url_ids.astype("u4"),
+        links.chunks[here],
+        links.offsets[here],
+        links.lengths[here],
+    )

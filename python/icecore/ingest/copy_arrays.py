@@ -12,14 +12,13 @@ from icecore.analyzer.drift_monitor import Watch, goal_of
 from icecore.analyzer.sample import Kind
 from icecore.codecs import spec
 from icecore.display.progress import Progress
-from icecore.ingest import replace
+from icecore.ingest import storage_choice
 from icecore.ingest.continue_in_time import grown_node
-from icecore.ingest.entry_attributes import ours
 from icecore.ingest.placement import Step
 from icecore.ingest.repository_source import held_of
 from icecore.layout import layout
 from icecore.repository import zarr_dtypes
-from icecore.repository.nodes import Node
+from icecore.repository.nodes import OURS, Node
 from icecore.repository.time_axis import KEY
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.column_nulls import NULL, value_of
@@ -49,7 +48,7 @@ def copy_new(
     entry, path = step.entry, step.path
     entry.check()
     document = first = new_document(entry, where, planned)
-    is_kept = replace.make(writer, step, document)
+    is_kept = storage_choice.make(writer, step, document)
     if not entry.shape:
         writer._native.write(path, (), read(()))
         progress(path, entry.nbytes)
@@ -186,3 +185,28 @@ def own_layout(step: Step) -> layout.Layout:
 def own_codecs(step: Step, where: layout.Layout) -> list[dict[str, Any]]:
     """Return the default codecs of the data type."""
     return spec.resolve("auto", step.entry.data_type, step.entry.dtype, where.chunk)
+
+
+# Convert attributes of a source's array to their stored form.
+
+
+def ours(entry: ArrayEntry) -> dict[str, Any]:
+    """Return the metadata that icecore stores for an array in addition to its attributes."""
+    kept: dict[str, Any] = {}
+    if entry.attr_types:
+        kept["attr_types"] = dict(entry.attr_types)
+    if entry.enum:
+        kept["enum"] = list(entry.enum)
+    if entry.subarrays:
+        kept["subarrays"] = dict(entry.subarrays)
+    if entry.text_fill is not None:
+        kept["fill"] = entry.text_fill
+    if entry.unlimited:
+        kept["unlimited"] = list(entry.unlimited)
+    return kept
+
+
+def attributes(entry: ArrayEntry) -> dict[str, Any]:
+    """Return an entry's attributes in stored form, including icecore's own metadata."""
+    kept = ours(entry)
+    return {**entry.attrs, OURS: kept} if kept else dict(entry.attrs)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.ingest import ledger
 from icecore.ingest.destination import destination
-from icecore.ingest.file_completion import Arrivals, Seen, has_changed, look
+from icecore.ingest.ledger import Arrivals, Seen, has_changed, look
 from icecore.ingest.options import PackOptions
 from icecore.ingest.pack import run as pack
 from icecore.ingest.report import Report

@@ -11,8 +11,8 @@ import numpy as np
 
 from icecore import errors
 from icecore.ingest import write_references
-from icecore.ingest.link_choice import writable
-from icecore.repository.bucket_urls import bucket
+from icecore.ingest.link_plan import writable
+from icecore.repository.address import bucket
 from icecore.repository.open import create
 from icecore.sources.files import object_stores
 from icecore.sources.files.identity import is_remote

@@ -13,8 +13,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.ingest.append_series import append_series
-from icecore.ingest.continue_events import ENTRY, continued_tree, has_trees, is_tree
-from icecore.ingest.continue_in_time import on_time_axes, series_of
+from icecore.ingest.continue_in_time import ENTRY, continued_tree, has_trees, is_tree, on_time_axes, series_of
 from icecore.ingest.finer_times import adapt
 from icecore.ingest.options import Existing
 from icecore.ingest.repository_source import stored_entry
@@ -152,7 +151,7 @@ def assemble(
                     if note.kind in ("gaps", "overlap", "missing", "changed")
                 ]
     elif sources:
-        from icecore.sources.mapping.virtual_concat import concat as join  # slow import
+        from icecore.sources.mapping.virtual_concat import concat as join
 
         root = address.absolute(group) if group is not None else sources[0].group
         maps = [source.arrays for source in sources]

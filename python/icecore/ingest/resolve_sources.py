@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from glob import has_magic
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from icecore import errors
 from icecore.cluster.tasks import Cluster
 from icecore.display import text
+from icecore.display.progress import ProgressCall
 from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.repository_source import is_repository, open_repository
 from icecore.ingest.select_variables import Selection
@@ -22,9 +24,8 @@ from icecore.sources import memory
 from icecore.sources.failure import Failure
 from icecore.sources.files import object_stores, tree_address
 from icecore.sources.files.identity import is_remote
-from icecore.sources.files.signatures import GWF
-from icecore.sources.index_cluster import open_on_workers
-from icecore.sources.index_pool import open_sources
+from icecore.sources.formats import FORMATS, Format
+from icecore.sources.index_pool import open_on_workers, open_sources
 from icecore.sources.mapping.array_map import ArrayMap
 from icecore.sources.memory import kind_of
 from icecore.sources.source_list import expand, listed
@@ -66,7 +67,7 @@ def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Source
         storage=dict(options.storage or {}),
         options=options.of_formats,
         whole=options.concat is not None,
-        progress=options.progress,
+        progress=options.call,
         cluster=cluster,
     )
     return _selected(found, options)
@@ -98,7 +99,7 @@ def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Source
         options=options.of_formats,
         tables=True,
         whole=options.concat is not None,
-        progress=options.progress,
+        progress=options.call,
         cluster=cluster,
     )
     indexed = found.indexed
@@ -164,8 +165,8 @@ def gather(
                 found += expand(name)
         except errors.Error as error:
             found.append(Failure.of(name, error))
-    found = _frames_joined(found, progress, cluster)
-    found = _trees_joined(found, options or {})
+    for row in FORMATS:
+        found = _joined(row, found, options or {}, progress, cluster)
     files = [item for item in found if isinstance(item, str)]
     indexed = _indexed(files, progress, cluster, keep_going=True, **(options or {}))
     good: list[Source] = []
@@ -181,77 +182,40 @@ def gather(
     return Sources(good, [f for f in bad if f.kind != "format" or os.path.abspath(f.name) not in described])
 
 
-def _frames_joined(
+def _joined(
+    row: Format,
     found: list[Source | Failure | str],
-    progress: Callable[[str, int, int], None] | None,
+    options: dict[str, Any],
+    progress: ProgressCall | None,
     cluster: Cluster | None,
 ) -> list[Source | Failure | str]:
-    """Return the sources with all frame files joined into one: each channel is one array over all files."""
-    frames = list(dict.fromkeys(item for item in found if isinstance(item, str) and _is_frames(item)))
-    if not frames:
-        return found
-    from icecore.sources.gwf import open_many
-
-    first, rest = found.index(frames[0]), set(frames)
-    name = frames[0] if len(frames) == 1 else f"{frames[0]} and {len(frames) - 1} more"
-    joined = Source(name, open_many(frames, name, progress, cluster), "/")
-    kept = [
-        (i, item)
-        for i, item in enumerate(found)
-        if i == first or not (isinstance(item, str) and item in rest)
-    ]
-    return [joined if i == first else item for i, item in kept]
-
-
-def _trees_joined(
-    found: list[Source | Failure | str], options: dict[str, Any]
-) -> list[Source | Failure | str]:
-    """Return the sources with the files that name the same tree (``FILE:TREE``) joined into one: a chain."""
-    by_tree: dict[str, list[str]] = {}
+    """Return the sources with those that a format joins (``Format.joined``) as one, in place of the first."""
+    by_key: dict[str, list[str]] = {}
     for item in found:
-        if isinstance(item, str) and (tree := tree_address.split(item)[1]):
-            by_tree.setdefault(tree, []).append(item)
-    several = {tree: items for tree, items in by_tree.items() if len(items) > 1}
+        if row.joined is not None and isinstance(item, str) and (key := row.joined(item)):
+            by_key.setdefault(key, []).append(item)
+    several = {key: items for key, items in by_key.items() if len(items) >= row.least}
+    firsts = {items[0]: key for key, items in several.items()}
     inside = {item for items in several.values() for item in items}
-
-    def others(items: list[Source | Failure | str]) -> list[Source | Failure | str]:
-        return [item for item in items if not (isinstance(item, str) and item in inside)]
-
-    kept = others(found)
-    for number, (tree, items) in enumerate(several.items()):  # a chain takes the place of its first file
-        place = number + len(others(found[: found.index(items[0])]))
-        kept.insert(place, _chain(tree, items, options))
+    how = {name: value for name, value in options.items() if name in row.options}
+    kept: list[Source | Failure | str] = []
+    for item in found:
+        if not (isinstance(item, str) and item in inside):
+            kept.append(item)
+        elif (key := firsts.pop(item, "")) != "":
+            kept.append(_one_of(row, several[key], key, progress=progress, cluster=cluster, **how))
     return kept
 
 
-def _chain(tree: str, items: list[str], options: dict[str, Any]) -> Source | Failure:
-    """Index the same tree of several files as one source."""
-    from icecore.sources import root
-
-    name = f"{items[0]} and {len(items) - 1} more"
-    paths = [
-        os.path.abspath(path) for item in items for path in tree_address.files(tree_address.split(item)[0])
-    ]
-    if twice := next((path for path in paths if paths.count(path) > 1), None):
-        hint = "name it once; a pattern, a folder or a list beside it may name it too"
-        return Failure(twice, "exists", f"{twice} is named twice", hint)
+def _one_of(row: Format, items: list[str], key: str, **options: Any) -> Source | Failure:
+    """Index sources of one format as one source."""
+    more = len(dict.fromkeys(items)) - 1
+    name = f"{items[0]} and {more} more" if more else items[0]
     try:
-        arrays = root.open_files(paths, tree, name, **options)
+        arrays = import_module(row.module).open_many(items, name, **options)
     except errors.Error as error:
         return Failure.of(name, error)
-    return Source(name, arrays, "/" + tree.rsplit("/", 1)[-1])
-
-
-def _is_frames(path: str) -> bool:
-    if is_remote(path) or (os.path.exists(path) and not os.path.isfile(path)):
-        return False  # opening a pipe would wait for its writer
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(GWF)) == GWF
-    except FileNotFoundError:
-        return path.endswith(".gwf")  # a missing file that a list names
-    except OSError:
-        return False
+    return Source(name, arrays, "/" + key.rsplit("/", 1)[-1])
 
 
 def _named(sources: Any, in_memory: bool) -> list[str | Source]:

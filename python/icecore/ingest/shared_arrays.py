@@ -15,8 +15,7 @@ from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
 from icecore.sources.mapping.cf_compare import Sourced, sourced
-from icecore.sources.mapping.consistency import Rounding, alike
-from icecore.sources.mapping.coordinate_tolerance import coordinates, described
+from icecore.sources.mapping.consistency import Rounding, alike, coordinates, described
 
 if TYPE_CHECKING:
     from icecore.ingest.placement import Step

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.cluster.tasks import Cluster
 from icecore.display.progress import counted
 from icecore.ingest.failure_policy import may_commit
 from icecore.ingest.options import Existing
 from icecore.ingest.report import Report, Row
 from icecore.ingest.resolve_sources import Source
 from icecore.repository import address
-from icecore.repository.nodes import hidden
+from icecore.repository.nodes import Node, hidden
 from icecore.sources.failure import Failure
 from icecore.sources.files.archives import FAULTS
 from icecore.sources.mapping.table_file import SharedText, TableFile
 from icecore.tables.summaries.zones import ZONE, Zones
-from icecore.tables.text import source_names
-from icecore.tables.text.file_notes import few
+from icecore.tables.text import restore
+from icecore.tables.text.file_state import few
 from icecore.tables.text.pack_table import pack_table
 from icecore.tables.text.table_job import Done, TableJob, TableOptions
-from icecore.tables.text.unreadable_files import damaged
+from icecore.tables.text.text_stream import damaged
+from icecore.writing.fork import Chunks, Fork, taken
+from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
-    from icecore.repository.nodes import Node
     from icecore.repository.repo import Repo
-    from icecore.writing.writer import Writer
 
 
 #: hint for tables whose names may belong to other columns
@@ -135,7 +138,7 @@ def _holds(source: dict[str, Any], file: TableFile) -> bool:
 
     A file that has grown since counts as the same file.
     """
-    if not source_names.may_be(file, str(source.get("name"))):
+    if not restore.may_be(file, str(source.get("name"))):
         return False
     if source.get("sha256") is None:
         return True
@@ -152,7 +155,7 @@ def _holds(source: dict[str, Any], file: TableFile) -> bool:
 
 def _named(files: list[TableFile], taken: Sequence[str] = ()) -> list[TableFile]:
     """Return the files with names that are unique within their table."""
-    names = source_names.distinct(files, taken)
+    names = restore.distinct(files, taken)
     return [replace(file, name=name) for file, name in zip(files, names, strict=True)]
 
 
@@ -254,3 +257,69 @@ def _report(writer: Writer, done: Done, report: Report) -> None:
         report.rows.append(Row(path, "packed", "", chunks, stored, raw))
     report.notes += [Failure(name, "text", message) for name, message in done.notes]
     report.notes += [Failure(done.path, "rewritten", message) for message in done.rewritten]
+
+
+# Pack text tables on a Dask cluster: one task for each new table.
+
+
+@dataclass(frozen=True)
+class PackedTable:
+    """A table that a worker wrote: its groups and arrays, their chunks, and the result for the report."""
+
+    nodes: list[tuple[str, bool, str]]
+    chunks: dict[str, Chunks]
+    done: Done
+
+
+def pack_on_workers(
+    writer: Writer, jobs: Sequence[TableJob], options: TableOptions, cluster: Cluster
+) -> Callable[[TableJob], Done]:
+    """Return a function that returns the result of each job, called once for each in order.
+
+    New tables are packed by workers, all rows of a table by one; tables that are extended or replaced by this
+    process.
+    """
+    if not jobs:
+        return partial(pack_table, writer, options=options)
+    fork = Fork.of(writer)
+    new = [job for job in jobs if not job.append and not job.delete]
+    results = cluster.in_order(partial(_packed, fork, options), new)
+
+    def packed(job: TableJob) -> Done:
+        if job.append or job.delete:
+            return pack_table(writer, job, options)
+        _, result = next(results)
+        return _merge(writer, result())
+
+    return packed
+
+
+def _packed(fork: Fork, options: TableOptions, job: TableJob) -> PackedTable:
+    """Pack a table, on a worker."""
+    writer = fork.writer()
+    done = pack_table(writer, job, options)
+    chunks = taken(writer)
+    nodes = [(node.path, node.is_array, node.zarr_json) for node in _below(writer, job.path)]
+    return PackedTable(nodes, chunks, done)
+
+
+def _below(writer: Writer, top: str) -> Iterator[Node]:
+    for path, node in sorted(writer._view()._nodes.items()):
+        if path == top or path.startswith(top.rstrip("/") + "/"):
+            yield node
+
+
+def _merge(writer: Writer, packed: PackedTable) -> Done:
+    for path, is_array, document in packed.nodes:
+        writer._parents(path)
+        if is_array:
+            writer._native.add_array(path, document)
+        else:
+            attributes = json.dumps(json.loads(document).get("attributes", {}))
+            if writer._native.exists(path):
+                writer._native.set_attrs(path, attributes)
+            else:
+                writer._native.add_group(path, attributes)
+    for path, chunks in packed.chunks.items():
+        chunks.merge(writer, path)
+    return packed.done

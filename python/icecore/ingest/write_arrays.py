@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import posixpath
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+from icecore import errors
 from icecore.display import text
 from icecore.display.progress import Progress, counted
-from icecore.ingest.array_failures import ArrayFailures
+from icecore.ingest.placement import Step
 from icecore.ingest.report import Row
 from icecore.repository.time_axis import KEY
+from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import Reader
+from icecore.tables.query.event_columns import JAGGED
 from icecore.tables.summaries.zones import ZONE
+from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:
     from icecore.analyzer.choose_codec import Planned
@@ -18,18 +25,17 @@ if TYPE_CHECKING:
     from icecore.ingest.storage_choice import StorageChoice
     from icecore.layout.layout import Layout
     from icecore.sources.mapping.stored_chunks import Held
-    from icecore.writing.writer import Writer
 
 
 def write_arrays(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> None:
     """Write every array of a plan; ``failures`` decides whether failed arrays are left out or raise."""
     if not plan.steps:
         return
-    from icecore.ingest import copy_arrays  # text tables don't need it
+    from icecore.ingest import copy_arrays
     from icecore.ingest.linked_read import linked_readers
 
     entries = [each.step.entry for each in plan.steps]
-    progress = counted(plan.options.progress, sum(entry.nbytes for entry in entries))
+    progress = counted(plan.options.call, sum(entry.nbytes for entry in entries))
     for each, read in zip(plan.steps, linked_readers(entries), strict=True):
         with failures.guard(each.step):
             if each.step.old is not None:
@@ -89,3 +95,105 @@ def bytes_left_out(writer: Writer, failures: ArrayFailures) -> int:
     """Bytes stored for arrays that were left out afterwards."""
     written = writer._native.written()
     return sum(written[path][1] for path in failures.left_out & written.keys())
+
+
+# Failures of single arrays while they are written: with ``keep_going`` only the failed array is left out.
+
+#: error kinds that concern one array only; error kinds of linked files that changed since they were linked
+_OF_ONE, _LOST = ("corrupt", "unsupported", "codec"), ("source-changed", "source-missing")
+
+
+class ArrayFailures:
+    """Writes each array whole or, with ``keep_going``, leaves it out and records why."""
+
+    def __init__(self, writer: Writer, steps: Sequence[Step], keep_going: bool) -> None:
+        self._writer = writer
+        self._steps = {step.path: step for step in steps}
+        self._keep_going = keep_going
+        self._failures: dict[str, Failure] = {}
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The arrays that were left out and why, in the order of the steps (encoders fail in any order)."""
+        found = [self._failures[path] for path in self._steps if path in self._failures]
+        return list(dict.fromkeys(found))  # the arrays of a list fail together
+
+    @property
+    def left_out(self) -> set[str]:
+        """Paths of the arrays that were left out."""
+        return set(self._failures)
+
+    @contextmanager
+    def guard(self, step: Step) -> Iterator[None]:
+        """Context in which an array is written.
+
+        Raises:
+            DamagedSource: a file of several joined ones is damaged; the others can be joined without it.
+            Error: the array may not be left out, or leaving it out would lose the stored one.
+        """
+        # Writing to an existing array reads it first, which the writer rejects after another array's failure.
+        self.collect(wait=step.old is not None or step.replaced is not None)
+        try:
+            yield
+        except errors.Error as error:
+            find = getattr(step.entry.read, "damaged", None)  # readers of several files find the damaged one
+            if self._keep_going and error.kind == "corrupt" and find is not None:
+                raise find(step.entry.shape) or error from error
+            self._leave_out(step, error)
+
+    def collect(self, wait: bool) -> None:
+        """Leave out the arrays whose encoding failed: those known so far, or all if ``wait`` is true.
+
+        Raises:
+            Error: as :meth:`guard`.
+        """
+        for path, error in self._writer._native.failed(wait):
+            self._leave_out(self._steps[path], error)
+
+    def leave_out_lists(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
+        """Leave out the lists that lack an array, so that the other columns of their table can be read."""
+        for path, lacking in incomplete_lists(groups, set(self._failures)).items():
+            for array in [each for each in self._steps if each.startswith(f"{path}/")]:
+                message = f"{path}: its lists need {lacking}, which was left out"
+                self._failures.setdefault(array, Failure(path, "corrupt", message))
+            if self._writer._native.exists(path):
+                self._writer.delete(path)
+
+    def nothing_left(self) -> bool:
+        """Whether the plan had arrays and all of them were left out."""
+        return bool(self._steps) and len(self._failures) == len(self._steps)
+
+    def _leave_out(self, step: Step, error: errors.Error) -> None:
+        is_new = step.old is None and step.replaced is None
+        lost = error.kind in _LOST and not hasattr(step.entry.read, "damaged")
+        if not is_new or not (lost or error.kind in _OF_ONE):
+            raise error
+        if not self._keep_going:
+            raise errors.or_rest(error) from error
+        if self._writer._native.exists(step.path):
+            self._writer.delete(step.path)
+        self._failures[step.path] = Failure.of(step.path, error)
+
+
+# Find lists that lack an array after a failed write: lengths or elements alone can't be read.
+
+
+def incomplete_lists(groups: Mapping[str, Mapping[str, Any]], left_out: Collection[str]) -> dict[str, str]:
+    """Return the outermost lists that lack an array: path of the group → the missing array.
+
+    Args:
+        groups: path → attributes of the groups that are written.
+        left_out: paths of the arrays that are not.
+    """
+    lists = {path: attrs[JAGGED] for path, attrs in groups.items() if JAGGED in attrs}
+    found: dict[str, str] = {}
+    for path, stated in lists.items():
+        lengths = {posixpath.normpath(posixpath.join(path, str(of))) for of in stated.values()}
+        lacking = next((each for each in left_out if each in lengths or each.startswith(f"{path}/")), None)
+        if lacking is not None:
+            found[path] = lacking
+    return {
+        path: array
+        for path, array in found.items()
+        if not any(path.startswith(f"{outer}/") for outer in lists if outer != path)
+    }

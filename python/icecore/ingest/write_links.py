@@ -12,10 +12,9 @@ from icecore import errors
 from icecore.analyzer.choose_codec import Planned
 from icecore.display.progress import Progress, ProgressCall, counted
 from icecore.ingest import copy_arrays, write_references
-from icecore.ingest.append_grid import AppendGrid, append_grid
-from icecore.ingest.array_failures import ArrayFailures
-from icecore.ingest.entry_attributes import attributes
-from icecore.ingest.link_choice import LinkStep
+from icecore.ingest.copy_arrays import attributes
+from icecore.ingest.link_plan import AppendGrid, LinkStep, append_grid
+from icecore.ingest.write_arrays import ArrayFailures
 from icecore.repository.nodes import OURS
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.cluster.sealed import Sealed
-from icecore.tables.query.row_ranges import row_ranges
-from icecore.tables.query.scan import flat
+from icecore.cluster.tasks import Sealed
+from icecore.tables.query.scan import flat, row_ranges
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
@@ -25,7 +24,7 @@ def to_dask(array: Array, chunks: Any = None) -> Any:
     try:
         import dask.array as da
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+        raise errors.needs("dask", "to_dask needs dask") from None
     chunks = blocks(array) if chunks is None else chunks
     return da.from_array(SealedArray(array), chunks=chunks, asarray=False, fancy=True)
 
@@ -39,7 +38,7 @@ def table_to_dask(table: Table, columns: Sequence[str] | None, where: str | None
     try:
         import dask.dataframe as dd
     except ImportError:
-        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+        raise errors.needs("dask", "to_dask needs dask") from None
     names = [*table, *table._lists] if columns is None else table._names(columns)
     read = partial(_partition, Sealed(table), names, where)
     ranges = row_ranges(table, names)

@@ -45,7 +45,7 @@ def register() -> None:
         from gwpy.io.registry import default_registry as registry
         from gwpy.timeseries import StateVector, StateVectorDict, TimeSeries, TimeSeriesDict
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+        raise errors.needs("gw", "gwpy is not installed") from None
     readers = {
         TimeSeries: read_time_series,
         StateVector: _read_state_vector,

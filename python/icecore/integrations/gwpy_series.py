@@ -48,7 +48,7 @@ def gwpy(
     try:
         from gwpy.timeseries import TimeSeries
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+        raise errors.needs("gw", "gwpy is not installed") from None
     if gaps == "ignore":
         message = "gaps='ignore' gives samples without one time axis"
         raise errors.make("invalid", message, "gaps='pad', or read each of array.segments")

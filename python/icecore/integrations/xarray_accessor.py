@@ -14,8 +14,7 @@ import xarray as xr
 
 from icecore import errors
 from icecore.ingest.pack import pack
-from icecore.integrations.region_write import write_region
-from icecore.integrations.stored_encoding import as_dataset, like_stored, stored_arrays
+from icecore.integrations.region_write import as_dataset, like_stored, stored_arrays, write_region
 
 if TYPE_CHECKING:
     from icecore.ingest.report import Report

@@ -13,9 +13,9 @@ from xarray.backends import AbstractDataStore, BackendArray
 from xarray.core import indexing
 
 from icecore.repository.array import Array
+from icecore.repository.array_request import precision
 from icecore.repository.cf_coordinates import BOUNDS, names, near
 from icecore.repository.group import Group
-from icecore.repository.precision import precision
 from icecore.repository.time_axis import TimeAxis
 from icecore.repository.typed_attributes import marker, typed
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.tables.query import longitude
+from icecore.tables.query import region
 from icecore.tables.query.region import _shapely
 
 #: points of a polygon; testing more takes longer than reading the rows
@@ -91,7 +91,7 @@ def _ring(points: Any) -> Any:
         raise errors.make("invalid", "poly has coordinates that are not finite", "use finite numbers")
     if not np.array_equal(coords[0], coords[-1]):
         coords = np.concatenate([coords, coords[:1]])
-    around = coords if _is_around(coords) else longitude._along(coords)
+    around = coords if _is_around(coords) else region._along(coords)
     if around[0, 0] != around[-1, 0]:
         message = "poly encloses a pole"
         raise errors.make("invalid", message, "add points along -180, the pole and 180, as GeoJSON")

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from icecore import errors
-from icecore.products import atl03, atl08
+from icecore.products import atl03
 from icecore.products.area import area
-from icecore.products.atl03 import BEAMS, Beam, Piece, Segments
-from icecore.products.atl06_columns import record, schema
-from icecore.products.common import BOX, POLY
+from icecore.products.atl03 import BEAMS, Beam, Piece, Segments, record, schema
 from icecore.products.inputs import Inputs, Source
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
+from icecore.products.table_rows import BOX, POLY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +77,7 @@ class _Work:
     beam: Beam
     segments: Segments
     piece: Piece
-    classes: atl08.Classes | None
+    classes: atl03.Classes | None
 
 
 def atl06(
@@ -187,7 +186,7 @@ def _beams(inputs: Inputs, names: list[str] | None, spots: list[int] | None) -> 
 
 
 def _others(inputs: Inputs, names: list[str] | None) -> list[Source]:
-    return inputs.others(names, atl08.VARIABLES) if names else []
+    return inputs.others(names, atl03.LAND_VARIABLES) if names else []
 
 
 def _seconds(name: str, text: str | None) -> float | None:
@@ -217,7 +216,7 @@ def _pieces(
             segments = atl03.read_segments(beam, within, *span, settings.geo, settings.corr)
             classes = None
             if others and segments.id.size:
-                classes = atl08.classes(atl08.matching(others, beam.granule, not inputs.are_several), beam)
+                classes = atl03.classes(atl03.matching(others, beam.granule, not inputs.are_several), beam)
         except errors.Error as error:
             inputs.failed(beam.label, error)
             continue

@@ -7,12 +7,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from icecore import errors
-from icecore.products.common import BOX, POLY, T0, T1, TABLE, TIME, WHERE, XY
 from icecore.products.inputs import Inputs
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
-from icecore.products.table_rows import Place, places
-from icecore.products.where import Where
+from icecore.products.table_rows import BOX, POLY, T0, T1, TABLE, TIME, WHERE, XY, Place, Where, places
 from icecore.tables.query.scan import arrow
 
 

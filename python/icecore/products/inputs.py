@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from glob import has_magic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from icecore import errors
 from icecore.cluster.tasks import Cluster
 from icecore.display.progress import ProgressCall
 from icecore.ingest.repository_source import is_repository
-from icecore.products.parallel import Item, Result, in_order
 from icecore.repository import address
 from icecore.repository.channel_names import KEY, array_path
 from icecore.repository.group import Group
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
     from icecore.tables.query.table import Table
+
 
 #: names of tables that an error lists
 _SHOWN = 12
@@ -339,3 +342,44 @@ def listed(sources: Any) -> list[str]:
         and not hasattr(sources, "__fspath__")
     )
     return [address.named(item) for item in (sources if many else [sources])]
+
+
+# Run work on all cores, with results in order and a bounded number of them waiting.
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: results per thread that may wait for their turn
+_AHEAD = 2
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None
+) -> Iterator[tuple[Item, Callable[[], Result]]]:
+    """Yield each item with a function that returns its result or raises its exception.
+
+    If the iteration ends early, work that has not started is cancelled, and running work is waited for.
+    """
+    threads = threads or cores()
+    waiting: deque[tuple[Item, Future[Result]]] = deque()
+    pool = ThreadPoolExecutor(threads, "icecore-product")
+    try:
+        for item in items:
+            waiting.append((item, pool.submit(work, item)))
+            if len(waiting) >= _AHEAD * threads:
+                done, future = waiting.popleft()
+                yield done, future.result
+        while waiting:
+            done, future = waiting.popleft()
+            yield done, future.result
+    finally:
+        for _, future in waiting:
+            future.cancel()
+        pool.shutdown(wait=True)

@@ -86,7 +86,7 @@ def _series(found: Stretch, low: int, high: int, pad: int) -> Any:
     try:
         from gwpy.timeseries import TimeSeries
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "q-transform needs gwpy", "pip install 'icecore[gw]'") from None
+        raise errors.needs("gw", "q-transform needs gwpy") from None
     if found.axis.epoch != GPS:
         raise errors.make("unsupported", f"{found.array.path} counts UTC, gwpy GPS", "name a channel in GPS")
     first, last = found.axis.first_at(low), found.axis.first_at(high)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from icecore import errors
-from icecore.products.common import COLUMNS, POLY, TABLE, WHERE, XY
 from icecore.products.inputs import Inputs
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
-from icecore.products.table_rows import concatenated
-from icecore.products.where import Where
+from icecore.products.table_rows import COLUMNS, POLY, TABLE, WHERE, XY, Where, concatenated
 from icecore.tables.query.table import Table
 
 

@@ -13,9 +13,7 @@ from icecore.products.registry import BUILT_IN, Product, find
 from icecore.products.rows import Rows
 from icecore.products.values import bind
 from icecore.repository.group import Group
-from icecore.service.opened import repository
-from icecore.service.streams import TYPES, accepted, blocks
-from icecore.service.tables import from_json
+from icecore.service.tables import TYPES, accepted, blocks, from_json, repository
 
 _JSON = "application/json"
 _MEMBERS = ("sources", "parameters")

@@ -6,11 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from icecore.products.common import BOX, COLUMNS, POLY, T0, T1, TABLE, TIME, WHERE, XY
 from icecore.products.inputs import Inputs
 from icecore.products.rows import Rows
-from icecore.products.table_rows import Place, places
-from icecore.products.where import Where
+from icecore.products.table_rows import (
+    BOX,
+    COLUMNS,
+    POLY,
+    T0,
+    T1,
+    TABLE,
+    TIME,
+    WHERE,
+    XY,
+    Place,
+    Where,
+    places,
+)
 from icecore.tables.query.scan import arrow
 from icecore.tables.query.table import Table
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from icecore.products.common import BOX, COLUMNS, POLY, T0, T1, TABLE, TIME, WHERE, XY
 from icecore.products.inputs import Inputs
 from icecore.products.rows import Rows
 from icecore.products.signature import Field
-from icecore.products.table_rows import concatenated
-from icecore.products.where import Where
+from icecore.products.table_rows import (
+    BOX,
+    COLUMNS,
+    POLY,
+    T0,
+    T1,
+    TABLE,
+    TIME,
+    WHERE,
+    XY,
+    Where,
+    concatenated,
+)
 
 
 def subset(

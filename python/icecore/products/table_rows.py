@@ -8,14 +8,17 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.products.area import area
 from icecore.products.inputs import Inputs, Source, is_pattern
 from icecore.products.rows import Rows
+from icecore.products.signature import Field
 from icecore.tables.query.scan import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from icecore.tables.query.table import Table
+
 
 #: columns that name the origin of a row
 ORIGIN = ("source", "table")
@@ -100,3 +103,78 @@ def _as(schema: pa.Schema, batch: pa.RecordBatch, place: Place, is_named: bool) 
     texts = [pa.scalar(value, pa.large_string()) for value in place.origin] if is_named else []
     front = [pa.repeat(text, batch.num_rows) for text in texts]
     return pa.RecordBatch.from_arrays([*front, *columns], schema=schema)
+
+
+# Selection of rows that several products share: clause, area, time.
+
+
+@dataclass(frozen=True)
+class Where:
+    """What rows to select; :meth:`options` gives the options of a scan of a table."""
+
+    clause: str | None = None
+    poly: Any = None
+    box: list[float] | None = None
+    t0: str | None = None
+    t1: str | None = None
+    time: str | None = None
+    xy: list[str] | None = None
+
+    def options(self, table: Table) -> dict[str, Any]:
+        """Return ``where``, ``within`` and ``xy`` for a scan.
+
+        Raises:
+            Error: ``not-found`` if the table has no column of times or coordinates.
+        """
+        clauses = [f"({self.clause})"] if self.clause is not None else []
+        if self.t0 is not None or self.t1 is not None:
+            column = _quoted(self.time or time_column(table))
+            clauses += [f"{column} >= {_time(self.t0)}"] if self.t0 is not None else []
+            clauses += [f"{column} < {_time(self.t1)}"] if self.t1 is not None else []
+        options: dict[str, Any] = {"where": " and ".join(clauses) or None}
+        inside = area(self.poly, self.box)
+        if inside is not None:
+            options["within"] = inside
+        if self.xy is not None:
+            if len(self.xy) != 2:
+                raise errors.make("invalid", f"xy must name two columns (got {self.xy})", "xy=lon,lat")
+            options["xy"] = (self.xy[0], self.xy[1])
+        return options
+
+
+def time_column(table: Table) -> str:
+    """Return the column of times: with a time dtype, or with units such as ``seconds since 2018-01-01``.
+
+    Raises:
+        Error: ``not-found``.
+    """
+    for name, array in table.columns.items():
+        if array.dtype.kind == "M" or " since " in str(array.attrs.get("units", "")):
+            return name
+    message = f"{table.path} has no column of times (a time dtype, or units such as seconds since 2018-01-01)"
+    raise errors.make("not-found", message, 'use a clause instead: where="delta_time > 1e8"')
+
+
+def _time(text: str | None) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# Descriptions of parameters that several products share.
+
+TABLE = Field("Path of a table in each source, or a pattern of several (gt*/heights); default: the only one.")
+COLUMNS = Field("Columns, in this order; default: all.")
+POLY = Field("Area: a GeoJSON file or geometry, or points of one ring as {lon, lat} or [lon, lat].")
+BOX = Field(
+    "Area: west,south,east,north; west > east crosses the antimeridian.", unit="degrees", low=-360, high=360
+)
+T0 = Field("Start of the time span, as 2018-10-14T00:00:00.")
+T1 = Field("End of the time span, not included.")
+WHERE = Field("A where-clause: h_ph > 100 and quality_ph = 0.")
+TIME = Field(
+    "Column of times; default: the first with a time dtype or units such as seconds since 2018-01-01."
+)
+XY = Field("Columns of longitude and latitude; default: found by name.")

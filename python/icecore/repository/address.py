@@ -7,16 +7,18 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.repository.bucket_urls import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 #: URLs in which one or both slashes are missing
 _NEARLY = re.compile(r"^(s3|gs|gcs|az|abfss?|https?|file|memory):/?(?!/)", re.IGNORECASE)
 #: names in the directory of a repository; a data directory may contain one of them, but rarely several
 _PARTS = ("repo", "refs", "snapshots", "transactions")
+#: the end of a version in git's notation: `@{2026-11-01}`, `@{2026-11-01}~1`
+_AT_TIME = re.compile(r"(?<!^)@\{[^{}@]*\}[~^\d]*$")
 _INSIDE = re.compile(r"^(?P<repo>.*?[^:/]):(?P<path>/(?!/).*)$")
 
 
@@ -58,6 +60,9 @@ def is_url(text: str) -> bool:
 def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Split ``moon.icecore@v1`` into (``moon.icecore``, ``v1``); the second is None without a version.
 
+    The version of ``a.icecore@{2026-11-01}`` is ``@{2026-11-01}``, that of ``a.icecore@run@{2026-11-01}`` is
+    ``run@{2026-11-01}``.
+
     An ``@`` in the name of a directory or in the host of a URL does not start a version. Neither does one in
     the name of a repository that does not exist yet (``me@home.icecore``).
     """
@@ -70,6 +75,9 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
             host_end = 0
     elif local(text).exists():
         return text, None
+    if time := _AT_TIME.search(text):
+        place, base = split_ref(text[: time.start()].removesuffix("@"))
+        return place, (base or "") + time[0]
     at = text.rfind("@")
     if at <= host_end or at == len(text) - 1 or _in_folder(text, at):
         return text, None
@@ -188,7 +196,7 @@ def version(ref: str, what: str = "a version") -> str:
     if isinstance(ref, str):
         return ref
     given: Any = ref
-    hint = 'a branch, a tag, a snapshot id or an ISO time: "main"'
+    hint = 'a branch, a tag, a snapshot id, an ISO time or a revision: "main", "main~1"'
     if isinstance(getattr(given, "id", None), str):
         hint = f'give its id: "{given.id}"'
     elif hasattr(given, "isoformat"):
@@ -221,3 +229,54 @@ def stem(source: str | os.PathLike[str]) -> str:
     name = re.split(r"[?#]", text)[0] if is_url(text) else text
     base = name.rstrip("/").rsplit("/", 1)[-1]
     return base.rsplit(".", 1)[0] or base
+
+
+# URLs of buckets: the schemes of other libraries → ``s3://``, ``gs://`` and ``az://``.
+
+#: schemes of buckets
+SCHEMES = ("s3://", "gs://", "az://")
+_SCHEMES = {
+    "s3a": "s3",
+    "gcs": "gs",
+    "azure": "az",
+    "abfs": "az",
+    "abfss": "az",
+    "adl": "az",
+    "wasb": "az",
+    "wasbs": "az",
+}
+#: accounts that URLs named, by bucket
+_accounts: dict[str, str] = {}
+
+
+def is_bucket(url: str) -> bool:
+    """Whether ``url`` names a bucket or an object in one."""
+    return url.startswith(SCHEMES)
+
+
+def canonical(url: str) -> str:
+    """``az://container/key`` for ``abfss://container@account.dfs.core.windows.net/key``; others alike.
+
+    Azure's account is kept for :func:`account`, because ``az://`` URLs do not name it.
+    """
+    scheme, separator, rest = url.partition("://")
+    known = _SCHEMES.get(scheme)
+    if not separator or (known is None and scheme != "az"):
+        return url
+    host, slash, key = rest.partition("/")
+    container, at, server = host.partition("@")
+    made = f"{known or scheme}://{container}"
+    if at and known == "az":
+        _accounts[made] = server.partition(".")[0]
+    return f"{made if at else f'{known or scheme}://{host}'}{slash}{key}"
+
+
+def bucket(url: str) -> str:
+    """``s3://bucket`` of a URL."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"
+
+
+def account(url: str) -> str | None:
+    """The Azure account of the URL's container, if a URL of it named one."""
+    return _accounts.get(bucket(url))

@@ -2,22 +2,221 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from icecore.display.text import shape_label
 from icecore.repository import selection
-from icecore.repository.array_request import read_points, request, rows
-from icecore.repository.indexers import Orthogonal, Vectorized
-from icecore.repository.precision import precision
-from icecore.repository.timed_array import TimedArray
+from icecore.repository.array_request import Orthogonal, Vectorized, precision, read_points, request, rows
+from icecore.repository.cached_property import cached_property
+from icecore.repository.nodes import Node
+from icecore.repository.results import Storage
 from icecore.repository.upper_rooms import provider
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from icecore import _icecore
     from icecore.repository.read_plan import Plan
     from icecore.repository.repo import Repo
+
+
+# Metadata of an array: shape, dtype, chunks, codecs, attributes, storage.
+
+
+class ArrayMetadata:
+    """The part of an :class:`icecore.Array` that needs no data."""
+
+    def __init__(self, repo: Repo, node: Node) -> None:
+        self._repo = repo
+        self._node = node
+
+    @cached_property
+    def _native(self) -> _icecore.Array:
+        return self._repo._native.array(self._node.path)
+
+    @property
+    def repo(self) -> Repo:
+        """The repository, at the version this array was opened at."""
+        return self._repo
+
+    @property
+    def path(self) -> str:
+        """Absolute path inside the repository."""
+        return self._node.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self._node.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self._node.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def dims(self) -> tuple[str | None, ...]:
+        """Dimension names, None for an axis without a name."""
+        return self._node.dims
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype that reads return, in native byte order."""
+        subarrays = self._node.ours.get("subarrays")
+        if not subarrays:
+            return self._native.dtype
+        from icecore.repository.zarr_dtypes import shaped
+
+        return shaped(self._native.dtype, subarrays)
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Shape of a chunk, the unit of decoding; None on a rectilinear grid (chunks of different shapes)."""
+        return self._node.grid[0]
+
+    @property
+    def shards(self) -> tuple[int, ...] | None:
+        """Shape of a shard, the unit of I/O; None without sharding."""
+        return self._node.grid[1]
+
+    @cached_property
+    def codecs(self) -> list[dict[str, Any]]:
+        """The Zarr v3 codecs of a chunk; for a sharded array those inside the shard."""
+        return self._node.codecs
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """A copy of the attributes; ``_FillValue`` of floats, which Zarr stores as a string, is a number."""
+        from icecore.repository.json_attributes import fill_of_attribute
+
+        attrs = self._node.numbers
+        if self.dtype.kind == "f" and "_FillValue" in attrs:
+            attrs["_FillValue"] = fill_of_attribute(attrs["_FillValue"], self.dtype)
+        return attrs
+
+    @property
+    def fill_value(self) -> Any:
+        """The value of elements that were never written (Zarr's ``fill_value``)."""
+        import numpy as np
+
+        raw = self._native.fill
+        if self.dtype.kind == "O":
+            return raw.decode("utf-8", "replace") if self._node.dtype_label == "string" else raw
+        return np.frombuffer(raw, self.dtype, 1)[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole array in memory."""
+        return self.size * self.dtype.itemsize
+
+    @cached_property
+    def storage(self) -> Storage:
+        """Storage statistics: number of missing, inline, native and linked chunks; linked files."""
+        return Storage(**self._native.storage())
+
+    @property
+    def nbytes_stored(self) -> int:
+        """Stored bytes in the repository and in linked files."""
+        return self.storage.bytes_stored
+
+    @property
+    def linked(self) -> bool:
+        """Whether any chunk is stored in a linked file."""
+        return self.storage.linked > 0
+
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether the engine's results need no conversion: neither a scalar array nor subarrays."""
+        return bool(self.shape) and not self._node.ours.get("subarrays")
+
+
+# Methods of arrays with a time axis: reads by time, gaps and trends.
+
+
+class TimedArray(ArrayMetadata):
+    """Methods of :class:`icecore.Array` that read by time; the array needs a time axis."""
+
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Spans [start, stop) with samples, in nanoseconds: GPS, or UTC since 1970 for CF coordinates.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis.
+        """
+        return provider("segments")(self)
+
+    def between(
+        self, start: Any, stop: Any, gaps: str = "raise", valid: str | Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Read a span of time: GPS seconds, or UTC as a datetime or ISO string; ``stop`` is not included.
+
+        The array has the time axis of a frame channel, or a CF time coordinate for its first dimension.
+
+        Args:
+            start: start of the span.
+            stop: end of the span.
+            gaps: action for missing samples, also at both ends: ``raise``, ``pad`` (with the fill value; NaN
+                for floats) or ``ignore`` (return only the existing samples).
+            valid: flags that must be set (``"DATA"``, ``["DATA", "CBC_CAT1"]``, ``"/H1/DQMASK:DATA"``);
+                other samples are treated as missing. See :mod:`icecore.timeseries.flags`.
+
+        Returns:
+            Samples, shape ``(n,)``.
+
+        Raises:
+            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
+                without a time axis; ``not-found`` for a flag; ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
+            [2.0, 3.0]
+        """
+        return provider("between")(self, start, stop, gaps, valid)
+
+    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
+        """Reduce a span of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+
+        Stored trends (``icecore link --summaries``) are used if they are fine enough, otherwise the samples.
+
+        Args:
+            start: GPS seconds or UTC; the array's start if omitted.
+            stop: not included; the array's end if omitted.
+            points: largest number of windows; a window has at least one sample.
+
+        Returns:
+            An :class:`icecore.timeseries.trend.Trend`.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
+                ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].trend(points=2).max.tolist()
+            [3.0, 7.0]
+        """
+        return provider("trend")(self, start, stop, points)
 
 
 class Array(TimedArray):

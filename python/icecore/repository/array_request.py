@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from icecore import errors
 from icecore.repository import selection
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from icecore.repository.array import Array
+    from icecore.repository.repo import Repo
+
 
 #: bytes that iteration over an array reads at once
 _BLOCK = 16 << 20
@@ -74,3 +76,93 @@ def row_blocks(array: Array) -> Iterator[np.ndarray]:
 
 def _unchanged(found: np.ndarray) -> np.ndarray:
     return found
+
+
+# Reads of many arrays in one plan.
+
+
+def requests(repo: Repo, items: Mapping[str, Any], out: Mapping[str, np.ndarray] | None) -> list[Any]:
+    """Return a request to the engine for each array, and the function that converts its result."""
+    for given in (items, {} if out is None else out):
+        if not isinstance(given, Mapping):
+            raise errors.make(
+                "invalid",
+                f"items and out must be dictionaries (got {given!r:.60})",
+                "path → selection: repo.read({'/a': None, …}); one array: repo['/a'][...]",
+            )
+    arrays = [repo._array(path) for path in items]
+    asked: list[Any] = []
+    for array, (path, sel) in zip(arrays, items.items(), strict=True):
+        index = selection.normalize(sel, array.dims)
+        index, target, finish = request(array, index, out.get(path) if out else None)
+        asked.append(((array.path, index, target), finish))
+    return asked
+
+
+# `Array.vindex` and `Array.oindex`: indexing by coordinates, and by one index per axis.
+
+
+class Vectorized:
+    """``array.vindex``: elements at coordinates; the index arrays are broadcast together."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, sel: Any) -> Any:
+        array = self._array
+        given = sel if isinstance(sel, tuple) else (sel,)
+        if any(isinstance(item, slice) or item is Ellipsis or item is None for item in given):
+            raise errors.make(
+                "selection",
+                f"{array.path}.vindex takes integer arrays or one boolean mask, not slices",
+                "a[...] mixes arrays and slices; a.oindex[...] takes one index per axis",
+            )
+        index = selection.normalize(sel, array.dims)
+        result = array._read(index)
+        return result[()] if selection.scalar(index, array.ndim) else result
+
+
+class Orthogonal:
+    """``array.oindex``: the outer product of one index per axis."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, sel: Any) -> Any:
+        array = self._array
+        index = selection.normalize(sel, array.dims)
+        result = array._read(index, outer=True)
+        return result[()] if selection.scalar(index, array.ndim) else result
+
+
+# Options for reading floating-point numbers with reduced precision.
+
+_MOST_BYTES = 1 << 16
+
+
+def precision(rtol: float | None, leading_bytes: int | None = None) -> dict[str, Any] | None:
+    """Return the engine's options for a read with reduced precision, or None for an exact read.
+
+    Raises:
+        Error: ``invalid`` if ``rtol`` is not a number or ``leading_bytes`` is not a positive integer.
+    """
+    if rtol is None and leading_bytes is None:
+        return None
+    if rtol is not None and (isinstance(rtol, (bool, str)) or not isinstance(rtol, SupportsFloat)):
+        raise errors.make("invalid", f"rtol must be a number (got {rtol!r})", "for example rtol=0.001")
+    if leading_bytes is not None and not selection.is_int(leading_bytes):
+        raise errors.make(
+            "invalid", f"leading_bytes must be an integer (got {leading_bytes!r})", "for example 2"
+        )
+    if leading_bytes is not None and not 1 <= leading_bytes <= _MOST_BYTES:
+        raise errors.make(
+            "invalid",
+            f"leading_bytes must be at least 1 (got {leading_bytes})",
+            "give at least 1 and less than the item size",
+        )
+    options: dict[str, Any] = {}
+    if rtol is not None:
+        options["rtol"] = rtol
+    if leading_bytes is not None:
+        options["bytes"] = leading_bytes
+    return options

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from icecore import errors
-from icecore.repository import address, channel_names, trend_names
+from icecore.repository import address, channel_names
 from icecore.repository.array import Array
 from icecore.repository.cached_property import cached_property
 from icecore.repository.group import Group, Members
@@ -111,7 +111,7 @@ class Hierarchy(Members):
         """
         absolute = address.absolute(path)
         node = self._find(absolute)
-        if node is None and trend_names.split(absolute) is not None:
+        if node is None and channel_names.split(absolute) is not None:
             hint = "icecore link --summaries, or icecore pack --windows 1s,60s, write trends"
             raise errors.make("not-found", f"{absolute}: no such trend is stored in {self.url}", hint)
         if node is None:
@@ -129,10 +129,10 @@ class Hierarchy(Members):
         node = self._node(path) or (_ROOT if path == "/" else None)
         if node is not None:
             return node
-        if (trend := trend_names.split(path)) is not None:
+        if (trend := channel_names.split(path)) is not None:
             channel, statistic, seconds = trend
             of = self._find(channel)
-            stored = None if of is None else f"{trend_names.level(of.path, seconds)}/{statistic}"
+            stored = None if of is None else f"{channel_names.level(of.path, seconds)}/{statistic}"
             return None if stored is None else self._node(stored)
         return self._channel(path) if ":" in path else None
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository import address
+from icecore.repository.array_request import precision, requests
 from icecore.repository.group import Group
 from icecore.repository.hierarchy import Hierarchy
 from icecore.repository.native import open_native
-from icecore.repository.precision import precision
-from icecore.repository.read_many import requests
 from icecore.repository.storage_options import without_secrets
 from icecore.repository.upper_rooms import provider
 from icecore.repository.versions import Versions
@@ -64,7 +63,9 @@ class Repo(Hierarchy, Versions):
         """Return the same repository at another version.
 
         Args:
-            ref: a branch, a tag, a snapshot id or an ISO time.
+            ref: a branch, a tag, a snapshot id or an ISO time; or a revision as in git: ``main~1`` and
+                ``main^`` (one commit before), ``@{2026-11-01}`` and ``run@{2026-11-01}`` (the last commit
+                until a time).
 
         Raises:
             Error: ``not-found``; ``invalid`` if ``ref`` is not a string.
@@ -279,7 +280,7 @@ class Repo(Hierarchy, Versions):
                 times its size. The package itself and the encoders' working memory add 40 MB; codecs of goal
                 ``archive`` add 50 MB per thread.
             commit_every: commit automatically after this many appends to each growing array (see
-                :mod:`icecore.writing.commit_schedule`). If threads append to different arrays without waiting
+                :mod:`icecore.writing.open_writer`). If threads append to different arrays without waiting
                 for each other, the arrays of a version may differ in length.
             commit_seconds: commit automatically when this many seconds have passed; checked at each append.
 

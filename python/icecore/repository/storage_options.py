@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icecore import errors
-from icecore.repository import aws_profiles, bucket_urls, credentials
+from icecore.repository import address, aws_profiles, credentials
 
 #: the engine's name ← names that obstore, s3fs (fsspec) and AWS use
 _SPELLINGS = {
@@ -27,7 +27,8 @@ _SPELLINGS = {
     "credentials": ("credential_provider",),
 }
 #: an option for one address: ``s3://bucket/prefix.region``, ``https://host.header.cookie``
-_ADDRESSED = re.compile(r"(\w+://.+?)\.(header\..+|[^./]+)")
+_ADDRESS = re.compile(r"\w+://")
+_HEADER = ".header."
 _NAMES = {other: name for name, others in _SPELLINGS.items() for other in (name, *others)}
 #: dictionaries of s3fs inside its options
 _NESTED = ("client_kwargs", "credentials")
@@ -78,7 +79,7 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     storage, addressed = _by_address(storage or {})
     options: dict[str, str] = {}
     profile = None
-    if (account := bucket_urls.account(url)) is not None:
+    if (account := address.account(url)) is not None:
         options["account_name"] = account
     for name, value in _flat(storage):
         if name.lower() in _PROFILE:
@@ -91,8 +92,8 @@ def resolve(url: str, storage: Mapping[str, Any] | None) -> dict[str, str]:
     if url.startswith("gs://") and "session_token" in options:
         options |= _google_token(options.pop("session_token"))
     own = _with_profile(options, profile, url.startswith("s3://"))
-    for address, given in addressed.items():
-        own |= {f"{address}.{name}": value for name, value in resolve(address, given).items()}
+    for place, given in addressed.items():
+        own |= {f"{place}.{name}": value for name, value in resolve(place, given).items()}
     return own
 
 
@@ -119,16 +120,29 @@ def _by_address(storage: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, d
             own[key] = value
         elif isinstance(value, Mapping):
             addressed.setdefault(_address(key), {}).update(value)
-        elif match := _ADDRESSED.fullmatch(key):
-            addressed.setdefault(_address(match[1]), {})[match[2]] = value
+        elif parts := _parts(key):
+            addressed.setdefault(_address(parts[0]), {})[parts[1]] = value
         else:
             message = f"storage option {key} is for an address and names no option"
             raise errors.make("invalid", message, f'storage={{"{key}": {{"region": "us-west-2"}}}}')
     return own, addressed
 
 
+def _parts(name: str) -> tuple[str, str] | None:
+    """An option's address and its own name; None without both."""
+    scheme = _ADDRESS.match(name)
+    if scheme is None:
+        return None
+    at = name.find(_HEADER, scheme.end() + 1)
+    if at < 0 or at + len(_HEADER) == len(name):  # the names of headers have dots, other names have none
+        at = name.rfind(".", scheme.end() + 1)
+    address, own = name[:at], name[at + 1 :]
+    is_name = own.startswith(_HEADER[1:]) or (own and "/" not in own)
+    return (address, own) if at >= 0 and is_name else None
+
+
 def _address(text: str) -> str:
-    return bucket_urls.canonical(text.rstrip("/"))
+    return address.canonical(text.rstrip("/"))
 
 
 def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
@@ -138,8 +152,8 @@ def without_secrets(options: Mapping[str, str]) -> dict[str, str]:
 
 def _plain(name: str) -> str:
     """The engine's name of an option, without an address."""
-    match = _ADDRESSED.fullmatch(name)
-    own = match[2] if match else name
+    parts = _parts(name)
+    own = parts[1] if parts else name
     return _NAMES.get(own.lower(), own)
 
 

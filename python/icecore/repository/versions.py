@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from icecore import errors
 from icecore.display.progress_bar import reported
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from icecore.display.progress import ProgressCall
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
+
 
 #: default age below which objects are not deleted: a writer may still need them
 SPARED = timedelta(days=1)
@@ -63,7 +66,7 @@ class Versions:
         """Compare two versions.
 
         Args:
-            a: the older version: a branch, tag, snapshot id or time.
+            a: the older version: a branch, tag, snapshot id, time or revision (``main~1``).
             b: the newer one; this version by default.
             values: also read the written chunks of both versions and count the elements that differ.
 
@@ -93,8 +96,6 @@ class Versions:
         names = _with_moved(names, old._nodes, new._nodes)
         chunks = {path: change for path, change in written.items() if not hidden(path)}
         if values:
-            from icecore.repository.changes import differing
-
             for path, change in chunks.items():
                 change["differ"] = differing(old, new, path, change["boxes"])
         changes = {path: ArrayChange(**change) for path, change in chunks.items()}
@@ -118,7 +119,7 @@ class Versions:
 
         Args:
             name: the name of the tag.
-            ref: a branch, tag, snapshot id or time; this version by default.
+            ref: a branch, tag, snapshot id, time or revision; this version by default.
 
         Raises:
             Error: ``exists`` if a branch or tag has that name, or a deleted tag had it; ``not-found`` for
@@ -140,7 +141,7 @@ class Versions:
 
         Args:
             name: the name of the branch.
-            ref: a branch, tag, snapshot id or time; this version by default.
+            ref: a branch, tag, snapshot id, time or revision; this version by default.
 
         Raises:
             Error: ``exists`` if a branch or tag has that name; otherwise as :meth:`tag`.
@@ -246,8 +247,6 @@ class Versions:
             count = None if call is None else lambda done, total: call("verify", done, total)
             problems = [Problem(**found) for found in self._native.verify(deep, count, history)]
         if deep:
-            from icecore.repository.frame_checksums import frame_problems
-
             problems += frame_problems(self.arrays)
         return problems
 
@@ -290,3 +289,94 @@ def _shapes(old: dict[str, Node], new: dict[str, Node]) -> dict[str, Any]:
         if both and before is not None and before.zarr_json != node.zarr_json and before.shape != node.shape:
             found[path] = (before.shape, node.shape)
     return found
+
+
+# Count the elements that differ between two versions of an array.
+
+#: bytes of each version that are compared at a time
+_BLOCK = 32 << 20
+Box = tuple[Sequence[int], Sequence[int]]
+
+
+def differing(old: Repo, new: Repo, path: str, boxes: Sequence[Box]) -> int:
+    """Count elements whose values differ, bit for bit: NaN equals NaN, 0.0 differs from -0.0.
+
+    Args:
+        old, new: the versions.
+        path: the path of an array of ``new``. All elements count if ``old`` has no array of that dtype and
+            rank there.
+        boxes: per box the first element and one past the last, along each axis. Elements outside the shape of
+            the older array count.
+    """
+    now, was = new.arrays[path], old.arrays.get(path)
+    if was is None or was.dtype != now.dtype or len(was.shape) != len(now.shape):
+        return sum(_volume(box) for box in boxes)
+    count = 0
+    for start, stop in boxes:
+        reached = [min(b, n) for b, n in zip(stop, was.shape, strict=True)]
+        common = _volume((start, reached))
+        count += _volume((start, stop)) - common
+        if common:
+            count += sum(_unequal(was.read(part), now.read(part)) for part in _parts(now, start, reached))
+    return count
+
+
+def _volume(box: Box) -> int:
+    volume = 1
+    for start, stop in zip(*box, strict=True):
+        volume *= max(stop - start, 0)
+    return volume
+
+
+def _parts(array: Array, start: Sequence[int], stop: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Split a box into parts of whole chunks that fit the memory."""
+    from icecore import _icecore
+    from icecore.repository import zarr_dtypes
+
+    shape = [b - a for a, b in zip(start, stop, strict=True)]
+    unit = array.shards or array.chunks or tuple(shape)
+    itemsize = zarr_dtypes.itemsize(array.dtype)
+    for first, extent in _icecore.gather_regions(shape, unit, None, itemsize, _BLOCK):
+        yield tuple(slice(a + f, a + f + n) for a, f, n in zip(start, first, extent, strict=True))
+
+
+def _unequal(one: Any, other: Any) -> int:
+    one, other = np.ascontiguousarray(one), np.ascontiguousarray(other)
+    if one.dtype.kind in "OT":
+        return int(np.count_nonzero(one != other))
+    if one.dtype.itemsize == 0:
+        return 0
+    words = [a.reshape(-1).view(np.uint8).reshape(a.size, -1) for a in (one, other)]
+    return int(np.count_nonzero((words[0] != words[1]).any(axis=1)))
+
+
+# Verify checksums of linked frame files: of each structure (version 8) and of the file (version 6 or
+# later).
+
+_CODEC = "icecore.gwf_vect"
+_LOCAL = "file://"
+
+
+def frame_problems(arrays: Mapping[str, Array]) -> Iterator[Problem]:
+    """Yield damage that the files' checksums show; files that can't be read are reported elsewhere."""
+    from urllib.parse import unquote
+
+    from icecore import _icecore
+
+    urls: dict[str, str] = {}
+    for array in arrays.values():
+        if any(codec.get("name") == _CODEC for codec in array.codecs):
+            for url in array.storage.urls:
+                urls.setdefault(url, array.path)
+    for url in sorted(url for url in urls if url.startswith(_LOCAL)):
+        file = unquote(url.removeprefix(_LOCAL))
+        try:
+            found = _icecore.gwf_verify(file)
+        except errors.Error as error:
+            if error.kind == "source-missing":
+                continue
+            found = [(error.kind, "", 0, error.message)]
+        for kind, _, offset, message in found:
+            if kind != "unsupported":  # checksums of version 4
+                where = f"{file} at offset {offset}"
+                yield Problem(kind, message, where=where, hint="compare the file with its original")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from icecore import errors
-from icecore.service.opened import repository
-from icecore.service.streams import TYPES, accepted, blocks
+from icecore.repository.open import open as open_repository
+from icecore.repository.repo import Repo
+from icecore.tables.query.export import STREAMS, Rows
 
 #: longest number of rows
 _DIGITS = 18
@@ -76,3 +79,94 @@ def from_json(name: str, text: str | bytes, hint: str) -> Any:
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise errors.make("invalid", f"{name} is not JSON: {reason}", hint) from None
+
+
+# Versions of repositories that requests have named.
+
+
+def repository(node: Mapping[str, Any]) -> Repo:
+    """Open the version of a repository that the server found."""
+    allowed = node["allow_links"]
+    return _opened(
+        node["url"],
+        node["snapshot"],
+        tuple(sorted(node["storage"].items())),
+        None if allowed is None else tuple(allowed),
+    )
+
+
+@lru_cache(maxsize=32)
+def _opened(
+    url: str, snapshot: str, storage: tuple[tuple[str, str], ...], allowed: tuple[str, ...] | None
+) -> Repo:
+    return open_repository(
+        f"{url}@{snapshot}",
+        storage=dict(storage) or None,
+        allow_links=None if allowed is None else list(allowed),
+    )
+
+
+# Stream rows as files of several formats, block by block.
+
+#: size of a block in bytes
+_BLOCK = 1 << 20
+#: content types by suffix; the first one that a client accepts is sent
+TYPES = {
+    ".arrow": "application/vnd.apache.arrow.file",
+    ".arrows": "application/vnd.apache.arrow.stream",
+    ".parquet": "application/vnd.apache.parquet",
+    ".geoparquet": "application/vnd.apache.parquet",
+    ".csv": "text/csv; charset=utf-8",
+}
+
+
+def blocks(rows: Rows, suffix: str) -> Iterator[bytes]:
+    """Yield a file of this format in blocks; rows are read as the blocks are consumed."""
+    sink = io.BytesIO()
+    for _ in STREAMS[suffix](rows, _Kept(sink)):
+        if sink.tell() >= _BLOCK:
+            yield _taken(sink)
+    yield _taken(sink)
+
+
+class _Kept(io.RawIOBase):
+    """File object that appends to a sink; positions count all written bytes, including consumed ones."""
+
+    def __init__(self, sink: io.BytesIO) -> None:
+        self._sink = sink
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        length = self._sink.write(data)
+        self._position += length
+        return length
+
+    def tell(self) -> int:
+        return self._position
+
+    def close(self) -> None:
+        """Do nothing: writers close their sink before the last bytes are consumed."""
+
+
+def _taken(sink: io.BytesIO) -> bytes:
+    taken = sink.getvalue()
+    sink.seek(0)
+    sink.truncate()
+    return taken
+
+
+def accepted(accept: str) -> str:
+    """Return the suffix of the first supported format in an ``Accept`` header; CSV if any is accepted."""
+    kinds = [each.split(";")[0].strip().lower() for each in accept.split(",")]
+    for kind in kinds:
+        for suffix, content in TYPES.items():
+            if kind == content.split(";")[0]:
+                return suffix
+    if not accept.strip() or {"*/*", "text/*"} & set(kinds):
+        return ".csv"
+    raise errors.make(
+        "unsupported", f"tables can't be sent as {accept}", f"Accept: one of {', '.join(TYPES.values())}"
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from icecore import errors
-from icecore.display.notebook import is_notebook
+from icecore.display.progress_bar import is_notebook
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo

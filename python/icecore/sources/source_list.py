@@ -5,18 +5,17 @@ from __future__ import annotations
 import builtins
 import glob
 import os
+from importlib import import_module
 from shlex import quote
 
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
-from icecore.sources import folder_format, format_of, known_formats
 from icecore.sources.files import object_stores
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.identity import is_remote, local_path
+from icecore.sources.formats import Format, folder_format, format_of, known_formats, list_format
 
-#: suffixes of lists of frame files: LAL caches and FFL
-LISTS = (".cache", ".lcf", ".ffl")
 #: largest number of names that are searched for a similar one; more would take too long per missing file
 _FEW = 500
 
@@ -43,10 +42,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         return [path for name in names for path in expand(name)]
     if os.path.isdir(source):
         return [source] if folder_format(source) else _from_folder(source)
-    if source.lower().endswith(LISTS) and os.path.isfile(source):
-        from icecore.sources.gwf.lists import listed_frames
-
-        return listed_frames(source)
+    if (row := list_format(source)) is not None and os.path.isfile(source):
+        return _listed(row, source)
     if os.path.exists(source):
         return [source]
     pattern, tree = trees.split(source)
@@ -103,10 +100,8 @@ def listed(source: str) -> list[str] | None:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"can't read the list {path}: {reason}"
         raise errors.make("source-missing", message, "@ names a file with one source per line") from error
-    if path.lower().endswith(LISTS):
-        from icecore.sources.gwf.lists import listed_frames
-
-        return listed_frames(path)
+    if (row := list_format(path)) is not None:
+        return _listed(row, path)
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:
         raise errors.make("source-missing", f"the list {path} names no source", "one source per line")
@@ -114,6 +109,11 @@ def listed(source: str) -> list[str] | None:
     if tree:
         names = [f"{name}:{tree}" for name in names]
     return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
+
+
+def _listed(row: Format, path: str) -> list[str]:
+    found: list[str] = import_module(row.module).listed(path)
+    return found
 
 
 def _from_folder(folder: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.repository import trend_names
+from icecore.repository import channel_names
 from icecore.repository.cf_coordinates import along
 from icecore.repository.time_axis import NS, UTC, TimeAxis
 from icecore.sources.mapping.time_units import conversion
@@ -126,7 +126,7 @@ def sample_times(array: Array) -> Times:
     """
     axis = TimeAxis.of(array.attrs)
     if axis is not None:
-        channel = trend_names.channel_of(array.path)
+        channel = channel_names.channel_of(array.path)
         of = array.repo.get(channel) if channel is not None else None
         axis = axis if of is None else replace(axis, segments=_with_samples(of, axis))
         return Uniform(axis, array.shape[0])

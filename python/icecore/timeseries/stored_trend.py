@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icecore.repository import trend_names
+from icecore.repository import channel_names
 from icecore.repository.nodes import Node
 from icecore.repository.time_axis import NS, TimeAxis
 from icecore.timeseries.window_sums import Sums
@@ -46,7 +46,7 @@ class Level:
     def items(self, low: int, high: int) -> dict[str, Any]:
         """Return the argument of :meth:`icecore.Repo.read` for the windows with numbers [low, high)."""
         part = slice(max(low - self.first, 0), max(min(high - self.first, self.count), 0))
-        return {f"{self.path}/{name}": part for name in trend_names.STATISTICS}
+        return {f"{self.path}/{name}": part for name in channel_names.STATISTICS}
 
     def sums(self, repo: Repo, low: int, high: int) -> Sums:
         """Return the windows with numbers [low, high) that have samples."""
@@ -62,7 +62,7 @@ class Level:
 
 def wanted(repo: Repo, path: str) -> tuple[int, ...]:
     """Return the window lengths in seconds that an array's trends should have; empty without trends."""
-    node = repo._nodes.get(trend_names.top(path))
+    node = repo._nodes.get(channel_names.top(path))
     stated = node.ours.get("trend", {}).get("windows") if node is not None else None
     if not isinstance(stated, list) or not all(isinstance(n, int) and n > 0 for n in stated):
         return ()
@@ -76,8 +76,8 @@ def levels(repo: Repo, path: str) -> list[Level]:
 
 
 def _level(repo: Repo, path: str, seconds: int) -> Level | None:
-    group = trend_names.level(path, seconds)
-    nodes = [repo._nodes.get(f"{group}/{name}") for name in trend_names.STATISTICS]
+    group = channel_names.level(path, seconds)
+    nodes = [repo._nodes.get(f"{group}/{name}") for name in channel_names.STATISTICS]
     rows = _rows(repo._nodes.get(group))
     if rows is None or any(node is None for node in nodes):
         return None

@@ -40,7 +40,7 @@ def draw(found: Trend, path: str) -> None:
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "figures need Pillow", "pip install 'icecore[plot]'") from None
+        raise errors.needs("plot", "figures need Pillow") from None
     image = Image.new("RGB", (WIDTH * OVER, HEIGHT * OVER), "white")
     fonts = {size: ImageFont.load_default(size * OVER) for size in (_FONT, _SMALL)}
     _Plot(found, ImageDraw.Draw(image), fonts).draw()

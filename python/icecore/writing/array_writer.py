@@ -11,7 +11,7 @@ import numpy as np
 from icecore import errors
 from icecore.display.text import label
 from icecore.repository.selection import box
-from icecore.writing import resize as resizing
+from icecore.writing import region_writes as resizing
 from icecore.writing.row_appends import RowAppends
 from icecore.writing.row_grid import RowGrid
 from icecore.writing.synchronized import in_turn
@@ -36,7 +36,7 @@ class ArrayWriter(RowAppends):
 
         Raises:
             Error: ``mismatch`` if the shape does not fit; ``dtype`` if a value does not fit
-                (:func:`icecore.writing.elements.elements`); the errors of writing and committing.
+                (:func:`icecore.writing.open_array.elements`); the errors of writing and committing.
 
         Example:
             >>> import icecore

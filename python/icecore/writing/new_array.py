@@ -13,16 +13,17 @@ from icecore import errors
 from icecore.analyzer import adaptive_codec
 from icecore.analyzer.measure import Goal
 from icecore.codecs import spec as codecspec
+from icecore.display import text
 from icecore.layout import layout
 from icecore.layout.access_pattern import Query, check, parse, queries
 from icecore.layout.access_pattern import Spec as Access
+from icecore.layout.layout import Layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.nodes import Node
 from icecore.repository.selection import is_int
 from icecore.repository.typed_attributes import encoded, storable
 from icecore.repository.zarr_dtypes import data_type, fill_json
-from icecore.writing.memory_shares import MemoryShares
-from icecore.writing.shard_replan import ShardReplan
+from icecore.writing.append_buffer import Tail
 
 
 @dataclass(frozen=True)
@@ -132,3 +133,57 @@ def _dtype(given: Any, path: str) -> np.dtype[Any]:
         hint = "use a NumPy dtype: 'f4', 'int16', 'datetime64[s]', …, or str for strings"
         message = f"{path}: dtype {given!r:.60} is not valid: {error}"
         raise errors.make("dtype", message, hint) from None
+
+
+# Division of a writer's memory between waiting rows, the encoders' queue and copies.
+
+#: default memory in bytes: enough for the largest shards that are planned
+_DEFAULT = 1 << 30
+#: largest block in bytes that is read, patched or copied at once
+_BLOCK = 64 << 20
+
+
+class MemoryShares:
+    """Shares of a writer's memory, in bytes.
+
+    A quarter is for rows that wait until their shard is full, and a quarter for the encoders' queue. Encoded
+    data may use as much as the queue. The rest is for copies.
+    """
+
+    def __init__(self, memory: int | str | None) -> None:
+        total = text.parse_size(memory) if memory is not None else _DEFAULT
+        if total < 1:
+            raise errors.make("invalid", f"a writer needs memory (got {memory!r})", "memory='256MiB'")
+        #: bytes for rows that wait until their shards are full
+        self.rows = total // 4
+        #: bytes for data in the encoders' queue
+        self.queue = total // 4
+        #: largest shard in bytes
+        self.shard = total // 8
+        #: bytes for data that is read, patched or copied at once; a single shard may be larger
+        self.box = min(_BLOCK, total // 8)
+
+    def tail(self, arrays: int) -> int:
+        """Return the bytes for the waiting rows of one of ``arrays`` arrays."""
+        return self.rows // max(arrays, 1)
+
+
+# Plan the chunks of a small growing array again when its writer ends: they were planned for a large one.
+
+#: size in bytes below which an array gets chunks for its own size, not for a large array
+_LITTLE = 16 << 10
+
+
+class ShardReplan:
+    """Planner for a growing array that may stay small."""
+
+    def __init__(self, plan: Callable[[int | None], Layout]) -> None:
+        """Set up the planner; ``plan`` maps the rows per commit to a layout."""
+        self._plan = plan
+
+    def shorter(self, tail: Tail, unit: int) -> Layout | None:
+        """Return a layout with shorter shards than ``unit`` rows for a small array, or None."""
+        if not tail.holds_all or tail.nbytes > _LITTLE:
+            return None
+        where = self._plan(max(tail.stop, 1))
+        return where if 2 * where.unit[0] <= unit else None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,53 @@ from icecore.layout import layout
 from icecore.repository.nodes import OURS, Node
 from icecore.repository.typed_attributes import fill
 from icecore.writing.append_buffer import Tail
-from icecore.writing.elements import elements
-from icecore.writing.interruption import Interruptible
+from icecore.writing.new_array import ShardReplan
 from icecore.writing.row_grid import RowGrid, unit_of
-from icecore.writing.shard_replan import ShardReplan
 
 if TYPE_CHECKING:
     from icecore.writing.open_writer import OpenWriter
+
+
+# Recovery of an array from an interruption (Ctrl-C) in the middle of a change.
+
+
+class Interruptible:
+    """Part of :class:`ArrayWriter` that repairs interrupted changes."""
+
+    _writer: OpenWriter
+    #: interrupted changes, innermost last: the valid shape, and the function that repairs the array
+    _halfway: list[tuple[tuple[int, ...], Callable[[], None]]]
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+
+    @contextmanager
+    def _whole(self, mended: Callable[[], None], shape: tuple[int, ...] | None = None) -> Iterator[None]:
+        """Make a ``with`` block atomic: after an interruption the next use of the writer calls ``mended``,
+        again if that is interrupted too.
+
+        Args:
+            mended: repairs the array so that it has ``shape``, wherever the block or ``mended`` was
+                interrupted.
+            shape: shape after the repair; by default the current one.
+        """
+        self._writer._torn = self
+        self._halfway.append((self.shape if shape is None else shape, mended))
+        yield
+        self._over()
+
+    def _over(self) -> None:
+        self._halfway.pop()
+        if not self._halfway:
+            self._writer._torn = None
+
+    def mend(self) -> None:
+        """Repair interrupted changes, the innermost first."""
+        while self._halfway:
+            self._halfway[-1][1]()
+            self._over()
 
 
 class OpenArray(Interruptible):
@@ -172,3 +213,85 @@ def _bare(node: Node) -> list[Codec]:
         and all(0 < n <= c for n, c in zip(node.shape, chunk, strict=True))
     )
     return node.codecs if one and is_bare(node.codecs, node.ours.get("codec")) else []
+
+
+# Convert a caller's data to an array's dtype without changing values.
+
+
+def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], Any]) -> np.ndarray:
+    """Return ``data`` as an array of ``dtype``; the same object if it is one.
+
+    Floats may be rounded to the precision of ``dtype``; other values must not change. Masked elements become
+    the result of ``missing``.
+
+    Raises:
+        Error: ``dtype`` if the dtype can't hold a value, or if there is no value for masked elements.
+    """
+    if dtype.kind in "OT" and not hasattr(data, "mask"):
+        return np.asarray(data, dtype)
+    try:
+        # NumPy converts tuples to records only if it gets the dtype.
+        values = np.asanyarray(data, None if hasattr(data, "dtype") or not dtype.names else dtype)
+    except (TypeError, ValueError) as error:  # for example, rows of different lengths
+        raise _refused(path, dtype, f"a {type(data).__name__}: {error}") from None
+    if type(values) is not np.ndarray:
+        return _unmasked(values, dtype, path, missing)
+    if values.dtype == dtype:
+        return values
+    try:
+        with np.errstate(over="raise", invalid="ignore"):
+            if values.dtype.kind == "c" and dtype.kind != "c":
+                raise TypeError("complex numbers have two parts")
+            new = values.astype(dtype)
+            changed = _changed(values, new)
+    except (TypeError, ValueError, OverflowError, FloatingPointError) as error:
+        raise _refused(path, dtype, f"{values.dtype}: {error}") from None
+    if changed is not None and changed.any():
+        raise _refused(path, dtype, str(values[changed][0] if values.ndim else values[()]))
+    return new
+
+
+def _unmasked(values: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], Any]) -> np.ndarray:
+    """Convert a masked array (or another subclass) to a plain array."""
+    mask = np.ma.getmaskarray(values)
+    if not mask.any():
+        return elements(np.asarray(values), dtype, path, missing)
+    fill = missing()
+    if fill is None:
+        raise errors.make(
+            "dtype",
+            f"{path} has no fill value for {int(mask.sum())} masked elements",
+            "create it with fill_value=…, or write data.filled(…)",
+        )
+    # Masked values need not fit the dtype.
+    plain = elements(np.where(mask, np.zeros((), values.dtype), values.data), dtype, path, missing).copy()
+    plain[mask] = fill
+    return plain
+
+
+def _changed(values: np.ndarray, new: np.ndarray) -> Any:
+    """Return a mask of changed values; None if no value can change."""
+    old, kind = values.dtype, new.dtype.kind
+    if kind in "fc" and old.kind in "biufc":
+        return None  # rounding is allowed
+    if kind in "biu" and old.kind in "biufO":
+        if np.can_cast(old, new.dtype):
+            return None
+        # The conversion of 2**63 to an integer differs between processors.
+        outside = values >= float(np.iinfo(new.dtype).max) + 1 if old.kind == "f" and kind != "b" else False
+        return (new != values) | outside
+    if old.kind == "O":
+        return None
+    if old.names is not None and old.names == new.dtype.names:
+        fields = (_changed(values[name], new[name]) for name in old.names)
+        return sum((field for field in fields if field is not None), np.zeros(values.shape, bool))
+    changed = new.astype(old) != values
+    return changed & ~np.isnat(values) if old.kind in "mM" else changed
+
+
+def _refused(path: str, dtype: np.dtype[Any], what: str) -> errors.Error:
+    return errors.make(
+        "dtype",
+        f"{path} is {str(dtype).lstrip('<>|')} and can't hold {what}",
+        "convert the data first, or create the array with another dtype",
+    )

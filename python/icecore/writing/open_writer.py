@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsFloat
 
 from icecore import errors
 from icecore.display import text
 from icecore.repository import address
 from icecore.repository.nodes import SUMMARY
+from icecore.repository.selection import is_int
 from icecore.repository.typed_attributes import dump
 from icecore.repository.upper_rooms import provider
 from icecore.writing.array_writer import ArrayWriter
-from icecore.writing.commit_history import CommitHistory
-from icecore.writing.commit_schedule import Rounds
-from icecore.writing.interruption import Interruptible
-from icecore.writing.memory_shares import MemoryShares
-from icecore.writing.new_array import NewArray
+from icecore.writing.new_array import MemoryShares, NewArray
+from icecore.writing.open_array import Interruptible
 from icecore.writing.synchronized import in_turn
-
-#: largest size of old rows that are read together (bytes)
-_TOGETHER = 64 << 20
 
 if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.repo import Repo
+
+
+#: largest size of old rows that are read together (bytes)
+_TOGETHER = 64 << 20
 
 
 class OpenWriter:
@@ -228,3 +228,117 @@ def checked_message(message: Any) -> str:
             "message='spin-up'",
         )
     return message
+
+
+# Automatic commits: after a number of appends or seconds, and only between rounds.
+
+
+class Rounds:
+    """Counts the appends to each growing array since the last commit.
+
+    A simulation appends to several arrays in turn. In a useful version all of them have the same number of
+    steps. A commit is therefore due when all have the same number of appends. If some arrays get fewer
+    appends, it is due before the first array begins another round. Existing arrays join when rows are
+    appended to them. The first round shows which arrays join, so no commit is due at its end.
+    """
+
+    def __init__(
+        self, every: int | None, seconds: float | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if every is not None and not (is_int(every) and every >= 1):
+            raise errors.make("invalid", f"a commit every {every!r} appends", "a whole number, 1 or more")
+        if seconds is not None and not (isinstance(seconds, SupportsFloat) and float(seconds) >= 0):
+            raise errors.make("invalid", f"a commit every {seconds!r} seconds", "a number, 0 or more")
+        self._every, self._seconds, self._clock = every, seconds, clock
+        self._counts: dict[str, int] = {}
+        self._first: str | None = None
+        self._known = True
+        self._began = clock()
+
+    def joins(self, path: str) -> None:
+        """Add an array that will be appended to."""
+        self._counts.setdefault(path, 0)
+
+    def opens(self) -> None:
+        """Record that an existing array was opened; it joins when rows are appended to it."""
+        self._known = False
+
+    def leaves(self, path: str) -> None:
+        """Remove an array."""
+        self._counts.pop(path, None)
+
+    def begins(self, path: str) -> bool:
+        """Return whether to commit before this append."""
+        if path != self._first:
+            return False
+        self._known = True
+        return self._due(self._counts.get(path, 0))
+
+    def ends(self, path: str) -> bool:
+        """Count this append, and return whether to commit after it."""
+        if self._every is None and self._seconds is None:
+            return False
+        self._counts[path] = self._counts.get(path, 0) + 1
+        self._first = self._first or path
+        fewest = min(self._counts.values())
+        return self._known and fewest == max(self._counts.values()) and self._due(fewest)
+
+    def committed(self) -> None:
+        """Reset the counts after a commit."""
+        self._counts = dict.fromkeys(self._counts, 0)
+        self._first = None
+        self._began = self._clock()
+
+    def _due(self, appends: int) -> bool:
+        if appends < 1:
+            return False
+        enough = self._every is not None and appends >= self._every
+        return enough or (self._seconds is not None and self._clock() - self._began >= self._seconds)
+
+
+# Commits of a writer, and whether other writers committed in between.
+
+
+class CommitHistory:
+    """Counts the commits of a writer and detects those of others.
+
+    An array that was used before a commit needs to be looked up again only if others may have changed it.
+    """
+
+    def __init__(self, repo: Repo, native: _icecore.Writer) -> None:
+        self._repo, self._native = repo, native
+        #: number of commits of this writer
+        self.count = 0
+        #: value of ``count`` when commits of others were last detected
+        self._met = 0
+        #: id of the version that was committed last
+        self._known = native.base()
+        self._stored, self._deleted = 0, False
+
+    def deletes(self) -> None:
+        """Record a deletion: the next commit has changes even if it stores no bytes."""
+        self._deleted = True
+
+    def committed(self, before: str, snapshot: str) -> None:
+        """Record the commit ``snapshot`` of changes to version ``before``; detect commits of others."""
+        if before != self._known:  # arrays used since the last commit have seen the others' changes
+            self._met = self.count
+        self.count += 1
+        # A commit without own changes returns the id of another writer's commit.
+        is_ours = self._native.bytes_stored > self._stored and not self._deleted
+        self._stored, self._deleted = self._native.bytes_stored, False
+        self._known = snapshot
+        if self._known == before or (is_ours and self._parent() == before):
+            return
+        self._met = self.count
+
+    def met_others(self, seen: int) -> bool:
+        """Return whether arrays may have changed since this writer's commit number ``seen``."""
+        return seen < self._met or self._native.base() != self._known
+
+    def _parent(self) -> str | None:
+        """Return the parent of the version that was committed last; None if it can't be read now."""
+        try:
+            return self._repo.at(self._known).log(1)[0].parent
+        except errors.Error:
+            return None

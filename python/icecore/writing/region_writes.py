@@ -12,8 +12,6 @@ import numpy as np
 from icecore import errors
 from icecore.layout import layout
 from icecore.repository.selection import is_int
-from icecore.writing import resize as resizing
-from icecore.writing.box_split import halved
 from icecore.writing.open_array import OpenArray
 from icecore.writing.row_grid import RowGrid
 from icecore.writing.synchronized import in_turn
@@ -137,12 +135,10 @@ class RegionWrites(OpenArray):
                 np.arange(self._rows.count(self._stored[0]) * self._chunks_per_row(), dtype=np.uint64),
             )
         fill = self._writer._view()._array(self.path).fill_value
-        for start, extent in (
-            resizing.exposed(found[1], self.unit, self._rows, before, self._stored) if found else ()
-        ):
+        for start, extent in exposed(found[1], self.unit, self._rows, before, self._stored) if found else ():
             part = self._block(start, tuple(a + n for a, n in zip(start, extent, strict=True)))
             fresh = np.full_like(part, fill)
-            if not resizing.same(part, fresh):
+            if not same(part, fresh):
                 self.write(start, fresh)
 
     def _chunks_per_row(self) -> int:
@@ -172,7 +168,7 @@ class RegionWrites(OpenArray):
         shape = self._possible(shape)
         if surely or shape != self._stored:
             self._check()
-            if not resizing.is_longer(self._stored, shape):
+            if not is_longer(self._stored, shape):
                 self._writer._native.flush()  # queued chunks have numbers of the old grid
             if shape and self._rows.is_listed:
                 rows = self._rows.resized(shape[0])
@@ -187,3 +183,73 @@ def _inside(axis: range, low: int, high: int) -> tuple[int, int]:
     """Return the numbers of the first index in ``low … high`` and of the one after the last."""
     first, last = (-(-(edge - axis.start) // axis.step) for edge in (low, high))
     return max(first, 0), min(last, len(axis))
+
+
+# Splitting of a box of whole shards into boxes that fit into memory.
+
+
+def halved(
+    low: tuple[int, ...], high: tuple[int, ...], axes: Sequence[RowGrid], itemsize: int, most: int
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Halve a box of whole shards along an axis until it has ``most`` bytes or is a single shard."""
+    is_small = prod(b - a for a, b in zip(low, high, strict=True)) * itemsize <= most
+    middles = (axis.middle(a, b) for axis, a, b in zip(axes, low, high, strict=True))
+    axis, middle = next(((i, at) for i, at in enumerate(middles) if at is not None), (0, None))
+    if is_small or middle is None:
+        yield low, high
+        return
+    yield from halved(
+        low, tuple(middle if i == axis else b for i, b in enumerate(high)), axes, itemsize, most
+    )
+    yield from halved(
+        tuple(middle if i == axis else a for i, a in enumerate(low)), high, axes, itemsize, most
+    )
+
+
+# Regions to rewrite when an array changes its shape: removed elements must not reappear.
+
+Shape = tuple[int, ...]
+#: first element and number of elements along each axis
+Box = tuple[Shape, Shape]
+
+
+def is_longer(old: Sequence[int], new: Sequence[int]) -> bool:
+    """Return whether an array only grows along its first axis, so that its chunks keep their numbers."""
+    return not old or (new[0] >= old[0] and tuple(new[1:]) == tuple(old[1:]))
+
+
+def edges(old: Shape, new: Shape, axes: Sequence[RowGrid]) -> Iterator[Box]:
+    """Yield parts of the last shards of shortened axes, which still hold removed elements."""
+    for axis, (before, now, grid) in enumerate(zip(old, new, axes, strict=True)):
+        first = grid.floor(now)
+        if first < now < before:
+            yield _slab(new, axis, first, now)
+
+
+def exposed(flat: np.ndarray, unit: Shape, rows: RowGrid, old: Shape, new: Shape) -> Iterator[Box]:
+    """Yield parts of stored shards (by flat number, in C order) in the new region of an array: one for each
+    shard and each axis that became longer.
+    """
+    counts = [-(-n // u) for n, u in zip(new, unit, strict=True)]
+    counts[0] = rows.count(new[0])
+    index = np.unravel_index(flat.astype(np.int64), counts)
+    spans = np.array([rows.span(int(i)) for i in index[0]], np.int64).reshape(-1, 2)
+    low, high = (
+        np.stack([spans[:, end], *((i + end) * u for i, u in zip(index[1:], unit[1:], strict=True))], -1)
+        for end in (0, 1)
+    )
+    for axis, (before, now) in enumerate(zip(old, new, strict=True)):
+        reaching = high[:, axis] > before if now > before else np.zeros(len(low), bool)
+        for start, stop in zip(low[reaching].tolist(), high[reaching].tolist(), strict=True):
+            start[axis] = max(start[axis], before)
+            yield tuple(start), tuple(min(b, n) - a for a, b, n in zip(start, stop, new, strict=True))
+
+
+def same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two arrays are equal bit for bit."""
+    return np.array_equal(one, other) if one.dtype.hasobject else one.tobytes() == other.tobytes()
+
+
+def _slab(shape: Shape, axis: int, start: int, stop: int) -> Box:
+    low = tuple(start if i == axis else 0 for i in range(len(shape)))
+    return low, tuple(stop - start if i == axis else n for i, n in enumerate(shape))

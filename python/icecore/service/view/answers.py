@@ -8,8 +8,8 @@ from typing import Any
 
 from icecore import errors
 from icecore.repository.repo import Repo
-from icecore.service.opened import repository
-from icecore.service.view import axes, describe, envelope, points, storage, values, versions
+from icecore.service.tables import repository
+from icecore.service.view import describe, envelope, points, values
 
 Reply = tuple[str, Iterator[bytes]]
 
@@ -19,12 +19,12 @@ ANSWERS: dict[str, Callable[[Repo, dict[str, str]], Any]] = {
     "children": describe.children,
     "node": describe.node,
     "values": values.values,
-    "axes": axes.axes,
+    "axes": values.axes,
     "plan": values.plan,
     "trend": envelope.trend,
     "map": points.points,
-    "storage": storage.report,
-    "versions": versions.versions,
+    "storage": describe.report,
+    "versions": describe.versions,
 }
 
 

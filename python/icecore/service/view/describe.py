@@ -8,9 +8,8 @@ from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.json_attributes import to_json
 from icecore.repository.repo import Repo
-from icecore.service.view.physical import is_known, units, wire_of
 from icecore.service.view.points import coordinates
-from icecore.service.view.wire import label, wire
+from icecore.service.view.values import array_of, is_known, label, shown, units, wire, wire_of
 
 
 def children(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
@@ -51,4 +50,51 @@ def _short(found: Array | Group) -> dict[str, Any]:
         "kind": "array",
         "shape": list(found.shape),
         "dtype": label(found.dtype),
+    }
+
+
+# How an array is compressed and where its chunks are.
+
+_SHOWN = 20
+
+
+def report(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
+    """Return codecs, sizes and places of an array's chunks."""
+    array = array_of(repo, params)
+    found = array.storage
+    return {
+        "bytes": array.nbytes,
+        "bytes_stored": found.bytes_stored,
+        "ratio": array.nbytes / found.bytes_stored if found.bytes_stored else None,
+        "chunks": None if array.chunks is None else list(array.chunks),
+        "shards": None if array.shards is None else list(array.shards),
+        "codecs": [
+            {"name": each["name"], "configuration": each.get("configuration", {})} for each in array.codecs
+        ],
+        **{
+            name: getattr(found, name)
+            for name in ("cells", "references", "missing", "inline", "native", "linked")
+        },
+        "files": [
+            {"name": shown(url), "chunks": chunks, "bytes": size}
+            for url, (chunks, size) in list(found.urls.items())[:_SHOWN]
+        ],
+    }
+
+
+# Versions of a repository.
+
+_VERSIONS = 100
+
+
+def versions(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
+    """Return branches, tags and the newest commits."""
+    return {
+        "shown": repo.snapshot_id,
+        "branches": repo.branches,
+        "tags": repo.tags,
+        "commits": [
+            {"id": each.id, "message": each.message, "time": each.time.isoformat()}
+            for each in repo.log(_VERSIONS)
+        ],
     }

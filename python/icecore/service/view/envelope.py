@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.export.picture import physical
-from icecore.export.thinned_read import rows
+from icecore.export.picture import physical, rows
 from icecore.repository.array import Array
 from icecore.repository.repo import Repo
 from icecore.repository.time_axis import NS
-from icecore.service.view.physical import is_known
-from icecore.service.view.values import DECODED, array_of, check
+from icecore.service.view.values import DECODED, array_of, check, is_known
 
 POINTS = 1000
 #: samples at the start of a window, where there are too many for all to be read

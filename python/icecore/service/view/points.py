@@ -14,13 +14,14 @@ from icecore.export.picture import physical
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo
-from icecore.service.view.physical import is_known, units
-from icecore.service.view.values import check
+from icecore.service.view.values import check, is_known, units
 from icecore.tables.query.region import X, Y
 
 POINTS = 20_000
-#: words of names: longitude, latitude
-_WORDS = (("longitude", "latitude"), ("lon", "lat"), ("long", "lat"), ("lng", "lat"))
+#: longitude, and latitude as a word inside a name (``lat`` in ``lat_ph`` or ``geolat2``, not in ``flat``)
+_LATITUDE = re.compile(r"(^|_|\d|^c|^geo|^sc|^sub)latitude(?=$|_|\d|s$)", re.IGNORECASE)
+_LAT = re.compile(r"(^|_|\d|^c|^geo|^sc|^sub)lat(?=$|_|\d|s$)", re.IGNORECASE)
+_WORDS = (("longitude", _LATITUDE), ("lon", _LAT), ("long", _LAT), ("lng", _LAT))
 
 
 def coordinates(group: Group) -> dict[str, Any] | None:
@@ -46,8 +47,8 @@ def _pairs(columns: dict[str, Array]) -> Iterator[tuple[str, str]]:
     yield from product(_stated(columns, "longitude", "east"), _stated(columns, "latitude", "north"))
     for name in columns:
         for east, north in _WORDS:
-            twin = lower.get(_word(north).sub(rf"\g<1>{east}", name).lower())
-            if _word(north).search(name) and twin is not None:
+            twin = lower.get(north.sub(rf"\g<1>{east}", name).lower())
+            if north.search(name) and twin is not None:
                 yield twin, name
     if "x" in lower and "y" in lower:
         yield lower["x"], lower["y"]
@@ -62,11 +63,6 @@ def _stated(columns: dict[str, Array], name: str, side: str) -> list[str]:
         for key, each in columns.items()
         if each.attrs.get("standard_name") == name or str(each.attrs.get("units", "")) in words
     ]
-
-
-def _word(word: str) -> re.Pattern[str]:
-    """Return a pattern for a word inside a name: ``lat`` in ``lat_ph`` or ``geolat2``, not in ``flat``."""
-    return re.compile(rf"(^|_|\d|^c|^geo|^sc|^sub){word}(?=$|_|\d|s$)", re.IGNORECASE)
 
 
 def points(repo: Repo, params: dict[str, str]) -> dict[str, Any]:

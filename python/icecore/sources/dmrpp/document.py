@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
+from base64 import b64decode, b64encode
+from math import isfinite, prod
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
 
 from icecore import errors
-from icecore.sources.dmrpp.variable import TYPES, Variable, attribute_value, tag, wrong
 from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.files.identity import is_remote
 from icecore.sources.kerchunk.reference_file import Refs
@@ -152,3 +157,225 @@ class _Walk:
                 elif (value := attribute_value(child)) is not None:
                     found[name] = value
         return found
+
+
+# A variable of a DMR++ document: Zarr metadata, and a reference for each chunk.
+
+#: DAP4's types of fixed size
+TYPES = {
+    **{name: "u1" for name in ("Byte", "UInt8", "Char")},
+    "Int8": "i1",
+    **{
+        f"{sign}Int{bits}": f"{kind}{bits // 8}"
+        for bits in (16, 32, 64)
+        for sign, kind in (("", "i"), ("U", "u"))
+    },
+    "Float32": "f4",
+    "Float64": "f8",
+}
+_CODECS = {
+    "shuffle": lambda size, _level: {"id": "shuffle", "elementsize": size},
+    "deflate": lambda _size, level: {"id": "zlib", "level": level},
+    "fletcher32": lambda _size, _level: {"id": "fletcher32"},
+}
+#: elements with values whose place in the file is not given as chunks
+_ELSEWHERE = ("vlsa", "specialstructuredata", "block", "fStringArray")
+#: bytes of data that a document may hold itself
+_MOST = 1 << 28
+
+
+def tag(element: Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def wrong(name: str, what: str) -> errors.Error:
+    """The error for a document that is not valid."""
+    return errors.make("corrupt", f"{name}: {what}", "make it anew with Hyrax, or link the file itself")
+
+
+def attribute_value(element: Element) -> Any:
+    """An attribute's value: text or a number, a list of several; None if it has no JSON form."""
+    texts = [
+        each.get("value") if each.get("value") is not None else (each.text or "")
+        for each in element
+        if tag(each) == "Value"
+    ]
+    kind = TYPES.get(element.get("type") or "")
+    values: list[Any] = [str(text) for text in texts]
+    if kind is not None:
+        try:
+            values = [_number(text, kind) for text in values]
+        except ValueError:
+            return None
+        if any(isinstance(value, float) and not isfinite(value) for value in values):
+            values = [str(value) for value in values]
+    if not values:
+        return "" if element.get("type") == "String" else None
+    return values[0] if len(values) == 1 else values
+
+
+class Variable:
+    """One variable of fixed-size elements.
+
+    Attributes:
+        dims: a name per axis; of axes without one, one that is made up from the size.
+        shape: in elements.
+        chunk: shape of a chunk, in elements.
+    """
+
+    def __init__(self, name: str, element: Element, sizes: dict[str, int]) -> None:
+        self._name, self._element = name, element
+        for each in element.iter():
+            if tag(each) in _ELSEWHERE or each.get("LBIndex") is not None:
+                raise errors.make(
+                    "dtype", f"values in <dmrpp:{tag(each)}> are not read", "link the file itself"
+                )
+        self.dims, self.shape = self._axes(sizes)
+        self._stored = next((each for each in element if tag(each) == "chunks"), None)
+        self._inline = [each for each in element if tag(each) in ("compact", "missingdata")]
+        order = "" if self._stored is None else self._stored.get("byteOrder", "LE")
+        kind = TYPES[tag(element)]
+        self._dtype = np.dtype(kind).newbyteorder(">" if order == "BE" else "<")
+        self.chunk = self._chunk_shape()
+
+    def array(self) -> dict[str, Any]:
+        """The ``.zarray`` document.
+
+        Raises:
+            Error: ``dtype`` for a filter without a codec.
+        """
+        filters = [] if self._inline else self._filters()
+        return {
+            "zarr_format": 2,
+            "shape": self.shape,
+            "chunks": self.chunk,
+            "dtype": self._dtype.str,
+            "fill_value": self._fill(),
+            "order": "C",
+            "compressor": None,
+            "filters": filters or None,
+        }
+
+    def chunks(self, data: str) -> list[tuple[str, Any]]:
+        """Chunk names with references (address, offset, length), or with the values themselves.
+
+        Raises:
+            Error: ``corrupt`` for numbers that are none, and places outside the grid.
+        """
+        if self._inline:
+            values = self._values(self._inline[0])
+            return [(self._key((0,) * len(self.shape)), f"base64:{b64encode(values).decode()}")]
+        within = self._element if self._stored is None else self._stored
+        found = []
+        for each in within:
+            if tag(each) != "chunk":
+                continue
+            if int(each.get("fm") or "0", 0):
+                raise errors.make(
+                    "dtype", "chunks that skip some filters are not read", "link the file itself"
+                )
+            href = next(
+                (value for key, value in each.attrib.items() if key.rpartition("}")[2] == "href"), data
+            )
+            offset, length = (self._count(each.get(key)) for key in ("offset", "nBytes"))
+            found.append((self._key(self._place(each)), [href, offset, length]))
+        return found
+
+    def _axes(self, sizes: dict[str, int]) -> tuple[list[str], list[int]]:
+        dims: list[str] = []
+        shape: list[int] = []
+        for each in self._element:
+            if tag(each) != "Dim":
+                continue
+            name = each.get("name")
+            if name is not None and name not in sizes:
+                raise wrong(self._name, f"its dimension {name} is not in the document")
+            size = sizes[name] if name is not None else self._count(each.get("size"))
+            dims.append(name.rsplit("/", 1)[-1] if name is not None else f"dim_{len(dims)}_{size}")
+            shape.append(size)
+        return dims, shape
+
+    def _chunk_shape(self) -> list[int]:
+        given = None if self._stored is None else _child(self._stored, "chunkDimensionSizes")
+        if self._inline or given is None:
+            return [max(n, 1) for n in self.shape]
+        sizes = [self._count(part) for part in (given.text or "").split()]
+        if len(sizes) != len(self.shape) or 0 in sizes:
+            raise wrong(self._name, f"chunks of {sizes} for an array of {self.shape}")
+        return sizes
+
+    def _filters(self) -> list[dict[str, Any]]:
+        names = [] if self._stored is None else (self._stored.get("compressionType") or "").split()
+        levels = [] if self._stored is None else (self._stored.get("deflateLevel") or "").split()
+        if strange := [name for name in names if name not in _CODECS]:
+            raise errors.make("dtype", f"filter {strange[0]} has no Zarr codec", "link the file itself")
+        level = int(levels[0]) if levels and levels[0].isdecimal() else 6
+        if "shuffle" in names and "deflate" in names and names.index("shuffle") > names.index("deflate"):
+            names = ["shuffle", *[name for name in names if name != "shuffle"]]  # older versions
+        return [_CODECS[name](self._dtype.itemsize, level) for name in names]
+
+    def _fill(self) -> Any:
+        text = None if self._stored is None else self._stored.get("fillValue")
+        if not text:
+            return 0
+        try:
+            value = _number(text, self._dtype.str)
+        except ValueError:
+            return 0 if self._dtype.kind in "iu" else self._bad_fill(text)
+        if isinstance(value, float) and not isfinite(value):
+            return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+        return value
+
+    def _bad_fill(self, text: str) -> Any:
+        raise wrong(self._name, f"its fill value {text!r} is no {self._dtype.name}")
+
+    def _values(self, element: Element) -> bytes:
+        """Values that the document holds: base64, of missing data compressed."""
+        size = prod(self.shape) * self._dtype.itemsize
+        if size > _MOST:
+            raise wrong(self._name, f"{size} bytes of values in the document")
+        try:
+            values = b64decode("".join((element.text or "").split()), validate=True)
+            if tag(element) == "missingdata":
+                values = zlib.decompressobj().decompress(values, size + 1)
+        except (ValueError, zlib.error) as error:
+            raise wrong(self._name, f"its values in the document can't be decoded: {error}") from error
+        if len(values) != size:
+            raise wrong(self._name, f"{len(values)} bytes of values in the document, expected {size}")
+        return values
+
+    def _place(self, chunk: Element) -> tuple[int, ...]:
+        text = chunk.get("chunkPositionInArray")
+        if text is None:
+            return (0,) * len(self.shape)
+        place = [self._count(part.strip()) for part in text.strip("[] ").split(",") if part.strip()]
+        fits = len(place) == len(self.shape) and all(
+            at % n == 0 and at < size for at, n, size in zip(place, self.chunk, self.shape, strict=True)
+        )
+        if not fits:
+            raise wrong(self._name, f"a chunk at {text}, of {self.chunk} in {self.shape}")
+        return tuple(at // n for at, n in zip(place, self.chunk, strict=True))
+
+    def _key(self, index: tuple[int, ...]) -> str:
+        return ".".join(map(str, index)) or "0"
+
+    def _count(self, text: str | None) -> int:
+        if text is None or not text.isdecimal() or len(text) > 18:
+            raise wrong(self._name, f"{text!r} is no number of bytes or elements")
+        return int(text)
+
+
+def _child(element: Element, name: str) -> Element | None:
+    return next((each for each in element if tag(each) == name), None)
+
+
+def _number(text: str, dtype: str) -> Any:
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return float(text)
+    value = int(text)
+    limits = np.iinfo(kind)
+    if not int(limits.min) <= value <= int(limits.max):
+        raise ValueError(text)
+    return value

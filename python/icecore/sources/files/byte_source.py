@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
-from typing import Protocol
+from typing import Any, Protocol
 
 from icecore import errors
 from icecore.sources.files import access, object_stores
@@ -77,3 +78,40 @@ def whole(source: str) -> bytes:
         return data.read_at(0, data.identity.size)
     finally:
         data.close()
+
+
+# A remote source as a file object, for libraries that read files.
+
+
+class RemoteFile(io.RawIOBase):
+    """Read-only, seekable file object for a remote source, for h5py."""
+
+    def __init__(self, source: ByteSource) -> None:
+        super().__init__()
+        self.bytes = source
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to ``offset``, relative to the start, the position or the end."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.bytes.identity.size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        """Return the position in bytes."""
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` from the position; return the number of bytes read."""
+        data = self.bytes.read_at(self._position, len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)

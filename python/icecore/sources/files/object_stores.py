@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from icecore import errors
-from icecore.repository import bucket_urls, storage_options
-from icecore.repository.bucket_urls import bucket
+from icecore.repository import address, storage_options
+from icecore.repository.address import bucket
 from icecore.sources.files.stamp import Identity
 
 _BLOCK = 256 << 10
@@ -33,7 +33,7 @@ _blocks: OrderedDict[tuple[Identity, int], bytes] = OrderedDict()
 
 def is_object(source: str) -> bool:
     """Whether ``source`` is the URL of an object in an object store."""
-    return bucket_urls.is_bucket(source)
+    return address.is_bucket(source)
 
 
 def encoded(url: str) -> str:

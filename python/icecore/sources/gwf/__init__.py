@@ -11,12 +11,14 @@ from icecore.display import text
 from icecore.repository.channel_names import array_path
 from icecore.repository.time_axis import seconds_text
 from icecore.sources.files.identity import is_remote
-from icecore.sources.gwf.axes import Axes
 from icecore.sources.gwf.entry import Name, array_entry
-from icecore.sources.gwf.paths import Paths
+from icecore.sources.gwf.lists import listed_frames as listed
+from icecore.sources.gwf.paths import Axes, Paths
 from icecore.sources.gwf.scan import FrameFile, Piece, scan
 from icecore.sources.gwf.timeline import Timeline, changes, timelines
 from icecore.sources.mapping.array_map import ArrayMap, Note
+
+__all__ = ["joined", "listed", "open", "open_many"]
 
 #: largest number of names in a note
 _SHOWN = 4
@@ -40,13 +42,13 @@ def open(source: str) -> ArrayMap:
 
 
 def open_many(
-    paths: Sequence[str],
+    sources: Sequence[str],
     name: str,
     progress: Callable[[str, int, int], None] | None = None,
     cluster: Cluster | None = None,
 ) -> ArrayMap:
     """Index frame files and join each channel's vectors in time; damaged files are in ``failed``."""
-    indexed = scan(paths, 0, progress, cluster)
+    indexed = scan(list(dict.fromkeys(sources)), 0, progress, cluster)
     result = joined([file for file in indexed if isinstance(file, FrameFile)], name)
     result.failed += [error for error in indexed if isinstance(error, errors.Error)]
     return result

@@ -24,8 +24,7 @@ from icecore.sources.hdf5.dimensions import (
     name_dimensions,
     scale_paths,
 )
-from icecore.sources.hdf5.external_files import check, missing
-from icecore.sources.hdf5.file import ALL_LOST, guard, open_file
+from icecore.sources.hdf5.file import ALL_LOST, check, guard, missing, open_file
 from icecore.sources.hdf5.gwosc import add_time_axes
 from icecore.sources.hdf5.walk import Walk
 from icecore.sources.mapping.array_map import ArrayMap, Note

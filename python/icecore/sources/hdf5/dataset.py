@@ -11,15 +11,13 @@ from h5py import Dataset, h5d
 
 from icecore import errors
 from icecore.repository.json_attributes import attribute_type, fill_attribute, marker_type, text_fill, to_json
-from icecore.repository.structured_dtypes import subarrays
-from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json, subarrays
 from icecore.sources.files.identity import Identity
 from icecore.sources.hdf5.attributes import HIDDEN
 from icecore.sources.hdf5.chunks import chunked
 from icecore.sources.hdf5.filters import codecs_of, filters_of, unknown_filter
-from icecore.sources.hdf5.record_text import measured
 from icecore.sources.hdf5.region_reader import DatasetReader, convert
-from icecore.sources.hdf5.types import TypePlan
+from icecore.sources.hdf5.types import TypePlan, measured
 from icecore.sources.mapping.array_map import ArrayEntry, Links, Note, default_chunks
 from icecore.sources.mapping.contiguous import Located, contiguous
 from icecore.sources.mapping.netcdf_fill import default_fill
@@ -254,8 +252,8 @@ def _check_filters(raw: RawDataset, plist: Any) -> None:
     if unknown := unknown_filter(filters_of(plist)):
         raise errors.make(
             "unsupported",
-            f"its filter {unknown} is not known to the HDF5 library here (pip install 'icecore[plugins]' "
-            "brings some; HDF5_PLUGIN_PATH names the folder of others)",
+            f"its filter {unknown} is not known to the HDF5 library here "
+            f"({errors.installing('plugins')} brings some; HDF5_PLUGIN_PATH names the folder of others)",
         )
 
 

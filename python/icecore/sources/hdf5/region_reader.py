@@ -11,14 +11,13 @@ from h5py import h5d, h5s, h5t
 
 from icecore import errors
 from icecore.repository.json_attributes import text
-from icecore.repository.structured_dtypes import pack
+from icecore.repository.zarr_dtypes import pack
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.files.open_files import shared
-from icecore.sources.hdf5.chunk_positions import positions
+from icecore.sources.hdf5.chunks import positions
 from icecore.sources.hdf5.file import guard, open_file
 from icecore.sources.hdf5.filters import load_plugins
-from icecore.sources.hdf5.record_text import spelled
-from icecore.sources.hdf5.types import memory_type, without_conversion
+from icecore.sources.hdf5.types import memory_type, spelled, without_conversion
 from icecore.sources.mapping.array_map import Region
 from icecore.sources.mapping.contiguous import grid_of
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.files.identity import Identity
-from icecore.sources.kerchunk.reference_columns import WHOLE, Columns
+from icecore.sources.kerchunk.reference_file import WHOLE, Columns
 from icecore.sources.mapping.array_map import Links
 from icecore.sources.mapping.stored_chunks import Held
 

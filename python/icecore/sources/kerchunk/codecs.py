@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from icecore import _icecore, errors
-from icecore.repository.structured_dtypes import same_bytes
-from icecore.repository.zarr_dtypes import bytes_codec
+from icecore.repository.zarr_dtypes import bytes_codec, same_bytes
 from icecore.sources.mapping.array_map import ArrayEntry
 
 _ARRAYS = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", "packbits"}

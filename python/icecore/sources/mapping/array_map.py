@@ -129,7 +129,7 @@ class ArrayEntry:
         note: why it isn't linked, or a remark for its readers.
         attr_types: NumPy dtype of the numeric attributes that JSON would widen (``{"scale_factor": "<f4"}``).
         enum: names of the attributes that were derived from an enumeration type.
-        subarrays: fields of records that are arrays (:func:`icecore.repository.structured_dtypes.subarrays`).
+        subarrays: fields of records that are arrays (:func:`icecore.repository.zarr_dtypes.subarrays`).
         text_fill: ``_FillValue`` of strings, which xarray's Zarr v3 backend can't encode.
         is_column: whether it is a column of a table, which gets a table's chunks and summaries.
         renulled: for a column in memory: maps (value for null, dtype) to the same column with this value for

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -14,7 +15,6 @@ from icecore import errors
 from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.repository.zarr_dtypes import fill_json
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, Region
-from icecore.sources.mapping.series_facts import differences, facts
 from icecore.sources.mapping.stitched_array import decodes_alike
 
 
@@ -251,3 +251,47 @@ def _detector(arrays: ArrayMap) -> str:
         return ""  # reading the array itself reports the error
     item = np.asarray(value).item()
     return item.decode("utf-8", "replace") if isinstance(item, bytes) else str(item)
+
+
+# What the attributes of a time series state about its numbers, compared before series are joined.
+
+#: attribute → what it states
+_FACTS = {
+    "channel": "channel",
+    "units": "unit",
+    "scale_factor": "slope",
+    "add_offset": "bias",
+    "adc_slope": "slope",
+    "adc_bias": "bias",
+    "frequency_shift": "frequency shift",
+    "phase": "phase",
+    "_FillValue": "fill value",
+    "missing_value": "missing value",
+    "flag_masks": "flags",
+    "flag_values": "flags",
+    "flag_meanings": "flags",
+}
+
+
+def facts(attrs: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the facts as text that can be compared and hashed."""
+    return tuple(json.dumps(attrs.get(key)) for key in _FACTS)
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return the facts that differ.
+
+    Example:
+        >>> differences({"units": "V"}, {"units": "A"})
+        ["the unit changed from 'V' to 'A'"]
+    """
+    found: dict[str, str] = {}
+    for (key, name), old, new in zip(_FACTS.items(), facts(before), facts(after), strict=True):
+        if old != new:
+            said = f"the {name} changed from {_shown(before, key)} to {_shown(after, key)}"
+            found.setdefault(name, said)
+    return list(found.values())
+
+
+def _shown(attrs: Mapping[str, Any], key: str) -> str:
+    return repr(attrs[key]) if key in attrs else "none"

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from icecore import errors
-from icecore.repository.structured_dtypes import pack
+from icecore.repository.zarr_dtypes import pack
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import Region

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,16 +11,13 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.json_attributes import fill_attribute, fill_of_attribute
-from icecore.repository.zarr_dtypes import copy_codecs, data_type
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
-from icecore.sources.mapping.calendar_notes import unstated
-from icecore.sources.mapping.cf_compare import Sourced, compare, sourced
-from icecore.sources.mapping.consistency import Rounding, alike
-from icecore.sources.mapping.coordinate_tolerance import coordinates
+from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader, Region
+from icecore.sources.mapping.cf_compare import LIMITS, PACKED, SCALE, Sourced, compare, sourced, unlike_scales
+from icecore.sources.mapping.consistency import Rounding, alike, coordinates
 from icecore.sources.mapping.stitched_array import Converted, Part, decodes_alike, join
 from icecore.sources.mapping.stored_chunks import Held
-from icecore.sources.mapping.time_units import Conversion, spans_or_times
-from icecore.sources.mapping.unpack_scale import told, unpacked
+from icecore.sources.mapping.time_units import Conversion, is_time, spans_or_times
 
 # Number of reasons that are spelled out.
 _SAID = 2
@@ -222,3 +220,133 @@ def _fits(first: Sourced, other: Sourced, axis: int) -> None:
             f"{one.path}: {other.spelled(axis)} in {other.source}, {first.spelled(axis)} in {first.source}",
             "only the dimension that is joined may differ in length",
         )
+
+
+# Convert numbers that files pack with different scales to unscaled floats for one common array.
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """Reader of ``packed * scale + offset``, computed in ``dtype`` as xarray does.
+
+    Values equal to one of ``marks`` become NaN. Integers are read as
+    ``packed``, which is unsigned if the file says so.
+    """
+
+    read: Reader
+    packed: np.dtype
+    dtype: np.dtype
+    scale: Any
+    offset: Any
+    marks: np.ndarray
+
+    def __call__(self, region: Region) -> np.ndarray:
+        stored = self.read(region).view(self.packed)
+        values = stored.astype(self.dtype)
+        if self.scale is not None:
+            values *= self.scale
+        if self.offset is not None:
+            values += self.offset
+        if len(self.marks):
+            values[np.isin(stored, self.marks)] = np.nan
+        return values
+
+
+def unpacked(arrays: Sequence[Sourced]) -> list[Sourced]:
+    """Return the arrays, as unscaled floats (NaN for missing values) if their scales or offsets differ.
+
+    They are only converted if no attribute unrelated to packing differs.
+    """
+    if not unlike_scales(arrays):
+        return list(arrays)
+    made = [_unpacked(array) for array in arrays]
+    return list(arrays) if None in made else [array for array in made if array is not None]
+
+
+def told(arrays: Sequence[Sourced], dtype: np.dtype) -> str:
+    """Return the note for readers of the joined array."""
+    limits = [name for name in LIMITS if any(name in array.entry.attrs for array in arrays)]
+    left = f"; {', '.join(limits)} left out" if limits else ""
+    return f"its files have different scales: unpacked to {dtype}, missing values are NaN{left}"
+
+
+def _unpacked(array: Sourced) -> Sourced | None:
+    """Return the unscaled array; None if an attribute is not a number."""
+    entry = array.entry
+    scale, offset = (_number(array, name) for name in SCALE)
+    if scale is False or offset is False or entry.read is None:
+        return None
+    unsigned = entry.dtype.kind == "i" and str(array.attrs.get("_Unsigned")).lower() == "true"
+    packed = np.dtype(f"u{entry.dtype.itemsize}") if unsigned else entry.dtype
+    dtype = _float(packed, scale, offset)
+    marks = array.explicit_marks.view(packed)
+    attrs, types = (
+        {k: v for k, v in each.items() if k not in PACKED} for each in (entry.attrs, entry.attr_types)
+    )
+    made: ArrayEntry = replace(
+        entry,
+        dtype=dtype,
+        data_type=data_type(dtype),
+        codecs=copy_codecs(dtype),
+        fill_value=fill_json(np.nan, dtype),
+        attrs=attrs,
+        attr_types=types,
+        links=None,
+        native={},
+        held=None,
+        read=Unpacked(entry.read, packed, dtype, scale, offset, marks),
+    )
+    return Sourced(array.source, made, {k: v for k, v in array.attrs.items() if k not in PACKED})
+
+
+def _number(array: Sourced, name: str) -> Any:
+    """Return an attribute in the file's type; None if it is missing, False if it is not a number."""
+    value = array.said(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return np.dtype(array.entry.attr_types.get(name, np.asarray(value).dtype)).type(value)
+
+
+def _float(packed: np.dtype, scale: Any, offset: Any) -> np.dtype:
+    """Return the dtype of unpacked numbers (CF, 8.1): the type of the attributes.
+
+    It is float64 if those are not floats, if a float32 would round integers of 32 bits or more, or (as in
+    xarray) if there is only an offset.
+    """
+    given = [value.dtype for value in (scale, offset) if value is not None]
+    wide = packed.kind in "iu" and packed.itemsize > 2
+    if wide or any(dtype.kind != "f" for dtype in given) or (scale is None and offset is not None):
+        return np.dtype("f8")
+    return np.result_type(np.float32, *given, *([packed] if packed.kind == "f" else []))
+
+
+# Notes on times that were converted without a calendar attribute although other times have one.
+
+#: calendar of times without a ``calendar`` attribute (CF 1.12, 4.4.1)
+DEFAULT = "standard"
+
+
+def unstated(members: Sequence[dict[str, Sourced]]) -> Iterator[Note]:
+    """Yield a note for each array of times whose conversion by CF's default calendar is doubtful.
+
+    Such an array has different units in the sources and no calendar, while other times of its source have a
+    calendar other than CF's default. The two would be converted by different calendars.
+
+    Args:
+        members: path → array, for each source.
+    """
+    for path, first in members[0].items():
+        units = {str(each[path].attrs.get("units")) for each in members if path in each}
+        if len(units) < 2 or not all(map(is_time, units)) or first.attrs.get("calendar"):
+            continue
+        for other, beside in members[0].items():
+            calendar = beside.said("calendar")
+            if is_time(beside.attrs.get("units")) and calendar not in (None, DEFAULT):
+                message = (
+                    f"states no calendar, so that its times were converted by CF's default, {DEFAULT}; "
+                    f"{other} is in the calendar {calendar}: if that is meant here too, state it in the files"
+                )
+                yield Note(path, "calendar", message)
+                break

@@ -18,8 +18,8 @@ from icecore.repository.typed_attributes import storable
 from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, default_chunks
 from icecore.sources.mapping.netcdf_fill import texts_for_null
+from icecore.sources.memory.array_mappings import RegionReader, chunk_grid
 from icecore.sources.memory.packed_range import checked
-from icecore.sources.memory.region_reader import RegionReader, chunk_grid
 
 _MARKS = ("missing_value", "_FillValue")
 #: bytes of a dask chunk of a variable that is in a file

@@ -12,8 +12,15 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from icecore import errors
-from icecore.repository.structured_dtypes import packed_struct, same_bytes, subarrays
-from icecore.repository.zarr_dtypes import bytes_codec, copy_codecs, data_type, fill_json
+from icecore.repository.zarr_dtypes import (
+    bytes_codec,
+    copy_codecs,
+    data_type,
+    fill_json,
+    packed_struct,
+    same_bytes,
+    subarrays,
+)
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity, identity, is_remote, unchanged
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, default_chunks

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.repository.structured_dtypes import pack, packed_struct, subarrays
-from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
+from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json, pack, packed_struct, subarrays
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity, identity, unchanged
 from icecore.sources.files.open_files import shared

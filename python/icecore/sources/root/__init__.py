@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from icecore import _icecore, errors
+from icecore.cluster.tasks import Cluster
+from icecore.display.progress import ProgressCall
 from icecore.repository.nodes import suggestion
 from icecore.sources.files.identity import identity, is_remote, unchanged
-from icecore.sources.files.tree_address import files
+from icecore.sources.files.tree_address import files, split
 from icecore.sources.mapping.array_map import ArrayMap, Note
 from icecore.sources.root.alike import Opened, open_chain
 from icecore.sources.root.chain import join_files
@@ -52,6 +56,25 @@ def open(
     if result.failed and not keep_going:
         raise result.failed[0]
     return result
+
+
+def open_many(
+    sources: Sequence[str],
+    name: str,
+    progress: ProgressCall | None = None,
+    cluster: Cluster | None = None,
+    **options: Any,
+) -> ArrayMap:
+    """Index the tree of several addresses (``FILE:TREE``) as one, see :func:`open_files`.
+
+    Raises:
+        Error: ``exists`` if a file is named twice.
+    """
+    paths = [os.path.abspath(path) for source in sources for path in files(split(source)[0])]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        hint = "name it once; a pattern, a folder or a list beside it may name it too"
+        raise errors.make("exists", f"{twice} is named twice", hint)
+    return open_files(paths, split(sources[0])[1], name, **options)
 
 
 def open_files(

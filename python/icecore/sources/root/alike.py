@@ -8,18 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icecore import _icecore, errors
 from icecore.sources.files.identity import Identity, unchanged
-from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.mapping.array_map import ArrayMap, Region
+from icecore.sources.mapping.stitched_array import Stitched
 from icecore.sources.root.chain import join, join_files, least_loss, left_out_file, worst_file
-from icecore.sources.root.chain_reader import ChainReader, Files
-from icecore.sources.root.lists import edges
 from icecore.sources.root.parts import Wanted
+from icecore.sources.root.readers import BranchReader, edges, offsets_of
 from icecore.sources.root.tree import Tree, add_branches, add_tree, entries_of
+
+if TYPE_CHECKING:
+    from icecore.sources.mapping.array_map import DamagedSource
+
 
 _KINDS = ("flat", "jagged", "record", "string", "group")
 #: what may differ between files
@@ -319,3 +323,68 @@ class _Chain(Tree):
         if part == "content":
             starts = tuple(edges(np.array(self.per_file[number])).tolist())
         return ChainReader(self.files, number, part, shape, dtype, member, starts)
+
+
+# Reader of one array of a branch that several files hold.
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of a chain, which all of its readers share.
+
+    Attributes:
+        tree: the tree's path in the files.
+        paths: the files.
+        identities: identities of the files when they were indexed.
+        starts: first entry of each file, and the number of all entries.
+    """
+
+    tree: str
+    paths: tuple[str, ...]
+    identities: tuple[Identity, ...]
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ChainReader:
+    """Reader for one array of a branch; can be pickled.
+
+    Attributes:
+        files: the files.
+        number, part, shape, dtype, member: as in :class:`icecore.sources.root.readers.BranchReader`;
+            ``shape`` is that of all files.
+        starts: first row of each file, and the number of all rows.
+    """
+
+    files: Files
+    number: int
+    part: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    member: int
+    starts: tuple[int, ...]
+
+    def __call__(self, region: Region) -> np.ndarray:
+        """Return the elements of ``region``, C-contiguous."""
+        if self.part != "offsets":
+            return self._stitched(self.part)(region)
+        counts = self._stitched("counts")((slice(0, self.starts[-1]),))
+        return np.ascontiguousarray(offsets_of(counts)[region])
+
+    def damaged(self, shape: tuple[int, ...]) -> DamagedSource | None:
+        """Return an error for all files that can't be read, or None."""
+        if self.part == "offsets":
+            return self._stitched("counts").damaged((self.starts[-1],))
+        return self._stitched(self.part).damaged(shape)
+
+    def _stitched(self, part: str) -> Stitched:
+        dtype = np.dtype("u4") if part == "counts" else self.dtype
+        row = () if part == "counts" else self.shape[1:]
+        tree, files = self.files.tree, self.files
+        readers = tuple(
+            BranchReader(path, identity, tree, self.number, part, (high - low, *row), dtype, self.member)
+            for path, identity, low, high in zip(
+                files.paths, files.identities, self.starts, self.starts[1:], strict=False
+            )
+        )
+        return Stitched(readers, files.paths, self.starts, 0, dtype)

@@ -14,8 +14,7 @@ from icecore import errors
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, DamagedSource, Links, Note, Region
 from icecore.sources.mapping.stitched_array import Stitched, decodes_alike
 from icecore.sources.root.entries import copied
-from icecore.sources.root.lists import ENTRIES, JAGGED, attribute, edges
-from icecore.sources.root.readers import offsets_of
+from icecore.sources.root.readers import ENTRIES, JAGGED, attribute, edges, offsets_of
 
 _LENGTHS = ("counts", "ends", "offsets")
 _LISTS = ("list", "optional")

@@ -22,7 +22,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.files.identity import Identity, unchanged
-from icecore.sources.root.lists import attribute
+from icecore.sources.root.readers import attribute
 
 if TYPE_CHECKING:
     from icecore.sources.root.parts import Arrays, Branch, Groups
@@ -31,7 +31,7 @@ WHY = "read by uproot"
 #: limits of the process for one branch: seconds, bytes of address space
 SECONDS = 20
 MEMORY = 4 << 30
-_MISSING = "uproot could read it: pip install 'icecore[root]'"
+_MISSING = f"uproot could read it: {errors.installing('root')}"
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
 from icecore.sources.root import foreign, parts
 from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
-from icecore.sources.root.lists import attribute, edges
-from icecore.sources.root.readers import part, root_file
+from icecore.sources.root.readers import attribute, edges, part, root_file
 
 _PAGE = "icecore.root_page"
 _NAMES = ("", ".", "..", "zarr.json")

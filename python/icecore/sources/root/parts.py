@@ -14,8 +14,7 @@ from icecore import errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, Region
 from icecore.sources.root.entries import ENTRY, copied
-from icecore.sources.root.lists import attribute
-from icecore.sources.root.readers import offsets_of, root_file, texts
+from icecore.sources.root.readers import attribute, offsets_of, root_file, texts
 
 #: bytes of decoded branches that stay in memory between indexing and copying
 _KEPT = 256 << 20

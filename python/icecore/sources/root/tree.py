@@ -14,8 +14,7 @@ from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
 from icecore.sources.root import foreign, parts
 from icecore.sources.root.entries import ENTRY, Baskets, copied, linked
-from icecore.sources.root.lists import attribute, edges
-from icecore.sources.root.readers import BranchReader
+from icecore.sources.root.readers import BranchReader, attribute, edges
 
 _BASKET = "icecore.root_basket"
 _NAMES = ("", ".", "..", "zarr.json")

@@ -29,7 +29,8 @@ from icecore.sources.tables.delimited import ends_in_cr, is_json, is_printable, 
 from icecore.sources.tables.encoding import TO_UTF8, UTF16
 from icecore.sources.tables.metadata_json import described
 from icecore.sources.tables.preamble import COMMENTS, unique
-from icecore.sources.tables.xml_kind import refusal, root_element
+from icecore.sources.tables.text_kinds import root_element
+from icecore.sources.tables.text_kinds import xml_refusal as refusal
 
 _START = 1 << 16
 _LABEL = 1 << 26

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from icecore import errors
 from icecore.sources.mapping.table_file import TableSpec
-from icecore.sources.tables.byte_by_byte import WIDEST, fields_of
 from icecore.sources.tables.encoding import decoded
 from icecore.sources.tables.pds3 import Finder
 from icecore.sources.tables.preamble import unique
+from icecore.sources.tables.ruled_table import WIDEST, fields_of
 
 NAMES = ("ReadMe", "README", "readme", "ReadMe.txt", "README.txt", "readme.txt")
 #: hint: where tables are described in a ReadMe

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from icecore.sources.mapping.table_file import Field, Kind, TableSpec
-from icecore.sources.tables import diviner_columns
-from icecore.sources.tables.byte_by_byte import bytewise
 from icecore.sources.tables.ecsv import ecsv
 from icecore.sources.tables.header import has_values, is_header, is_measured, names_rows
-from icecore.sources.tables.letters import Letters, flat
 from icecore.sources.tables.preamble import COMMENTS, cells_of, headed
-from icecore.sources.tables.ruled_table import ruled
-from icecore.sources.tables.unlabelled_fixed import by_spaces, numbered
+from icecore.sources.tables.ruled_table import bytewise, ruled
+from icecore.sources.tables.unlabelled_fixed import Letters, by_spaces, flat, numbered
 
 _SEPARATORS = b",\t;|"
 #: suffixes of binary formats: text in such a file means that it is damaged
@@ -118,7 +117,7 @@ def _separated(start: bytes, separator: bytes, header: bool | None, units: bool 
     unknown: Kind = "any"
     kinds = head.kinds if len(head.kinds) == len(head.names) else tuple(unknown for _ in head.names)
     fields = tuple(
-        Field(name, kind=kind, attrs={**attrs, **diviner_columns.attributes(head.names, name)})
+        Field(name, kind=kind, attrs={**attrs, **attributes(head.names, name)})
         for name, attrs, kind in zip(head.names, stated, kinds, strict=True)
     )
     offset = mark + sum(len(line) + 1 for line in lines[: head.above])
@@ -385,3 +384,61 @@ def _count(line: bytes, separator: bytes) -> int:
     """Return the number of cells of a line."""
     plain = b'"' not in line and separator != b" "
     return line.count(separator) + 1 if plain else len(cells_of(line, separator))
+
+
+# Attributes of the columns of Diviner RDR tables, which have no label.
+#
+# Names, units and constants: PDS3 format file ``dlre_rdr.fmt`` of data set LRO-L-DLRE-4-RDR-V1.0.
+
+_KNOWN = {
+    "date": "date at the midpoint of the observation (UTC)",
+    "utc": "time at the midpoint of the observation (UTC)",
+    "jdate": "Julian date at the midpoint of the observation (UTC)|days",
+    "orbit": "orbit number",
+    "sundist": "distance from the Moon to the Sun|AU",
+    "sunlat": "latitude of the subsolar point|degrees_north",
+    "sunlon": "longitude of the subsolar point|degrees_east",
+    "sclk": "spacecraft clock: seconds, then units of 1/65536 s behind the point",
+    "sclat": "latitude of the subspacecraft point|degrees_north",
+    "sclon": "longitude of the subspacecraft point|degrees_east",
+    "scrad": "distance of the spacecraft from the centre of the Moon|km",
+    "scalt": "altitude of the spacecraft|km",
+    "el_cmd": "last elevation command|degrees",
+    "az_cmd": "last azimuth command|degrees",
+    "af": "activity flag",
+    "orientlat": "latitude of the instrument's orientation vector|degrees_north",
+    "orientlon": "longitude of the instrument's orientation vector|degrees_east",
+    "vert_lat": "latitude of the instrument's orientation vector|degrees_north",
+    "vert_lon": "longitude of the instrument's orientation vector|degrees_east",
+    "c": "channel, 1 to 9",
+    "det": "detector, 1 to 21",
+    "vlookx": "look vector, x|1",
+    "vlooky": "look vector, y|1",
+    "vlookz": "look vector, z|1",
+    "radiance": "radiance|W m-2 sr-1",
+    "tb": "brightness temperature|K",
+    "clat": "latitude of the field of view's centre|degrees_north",
+    "clon": "longitude of the field of view's centre|degrees_east",
+    "cemis": "emission angle at the field of view's centre|degrees",
+    "csunzen": "solar zenith angle at the field of view's centre|degrees",
+    "csunazi": "solar azimuth angle at the field of view's centre|degrees",
+    "cloctime": "local time at the field of view's centre|hours",
+    "qca": "quality flag: calibration",
+    "qge": "quality flag: geometry",
+    "qmi": "quality flag: miscellaneous",
+}
+_SURE = {"jdate", "radiance", "tb", "clat", "clon", "qca", "qge", "qmi"}
+_TEXT_COLUMNS = ("date", "utc")
+
+
+def attributes(names: Sequence[str], name: str) -> dict[str, Any]:
+    """Return the CF attributes of a column if ``names`` are the columns of a Diviner table, else none."""
+    if name not in _KNOWN or not _SURE.issubset(names):
+        return {}
+    long_name, _, units = _KNOWN[name].partition("|")
+    result: dict[str, Any] = {"long_name": long_name}
+    if units:
+        result["units"] = units
+    if name not in _TEXT_COLUMNS:
+        result["missing_value"] = [-9999, -9998]
+    return result

@@ -17,10 +17,11 @@ from icecore.sources.tables.header import (
     is_measured,
     is_of_words,
     is_row,
+    is_string,
+    is_type,
     names_rows,
     stands_out,
 )
-from icecore.sources.tables.unit_words import is_string, is_type
 
 #: first characters of comments
 COMMENTS = (b"#", b"!", b"%")

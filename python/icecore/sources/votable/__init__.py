@@ -17,7 +17,7 @@ from icecore.sources.files import archives
 from icecore.sources.files.byte_source import ByteSource
 from icecore.sources.files.identity import is_remote
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
-from icecore.sources.tables.xml_kind import root_element
+from icecore.sources.tables.text_kinds import root_element
 
 _START = 1 << 16
 #: attributes of a FIELD that an array keeps

@@ -26,8 +26,8 @@ from icecore.sources.files.identity import identity
 from icecore.sources.files.open_files import shared
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region, damage, default_chunks
 from icecore.sources.mapping.stored_chunks import Held
-from icecore.sources.zarr import nczarr
-from icecore.sources.zarr.codec_settings import is_odd
+from icecore.sources.zarr import metadata_repair
+from icecore.sources.zarr.metadata_repair import is_odd
 
 _STAMPS = count()
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
@@ -69,12 +69,12 @@ def open(source: str) -> ArrayMap:
             raise errors.make("unsupported", f"{source}: {reason(error)}", hint) from error
         raise _broken(source, error) from error
     result = ArrayMap(source, dropped=unknown, failed=failed)
-    result.groups["/"] = to_json(nczarr.plain(root.attrs)) if isinstance(root, zarr.Group) else {}
+    result.groups["/"] = to_json(metadata_repair.plain(root.attrs)) if isinstance(root, zarr.Group) else {}
     if isinstance(root, zarr.Array):
         members = [(source.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip").removesuffix(".zarr"), root)]
     for name, node in sorted(members, key=lambda item: item[0]):
         if isinstance(node, zarr.Group):
-            result.groups[f"/{name}"] = to_json(nczarr.plain(node.attrs))
+            result.groups[f"/{name}"] = to_json(metadata_repair.plain(node.attrs))
             continue
         try:
             path = top if node is root else f"{top}/{name}".lstrip("/")
@@ -203,7 +203,7 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
     if metadata.zarr_format == 2:
         dims = _dimensions(attrs, array.ndim)
         if None in dims:
-            dims = nczarr.dimensions(attrs, array.ndim) or dims
+            dims = metadata_repair.dimensions(attrs, array.ndim) or dims
         kind = None
         # In version 2 xarray keeps _FillValue in the array's fill value.
         if array.fill_value is not None and "_FillValue" not in attrs:
@@ -213,7 +213,7 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
         dims = tuple(metadata.dimension_names or (None,) * array.ndim)
         kind = declared
     shape, chunks = tuple(int(n) for n in array.shape), _chunks(array)
-    if nczarr.is_scalar(attrs, dims, shape):
+    if metadata_repair.is_scalar(attrs, dims, shape):
         shape, dims, chunks = (), (), ()
     dtype = reader.dtype
     binary = kind == "variable_length_bytes" or _is_of_bytes(metadata)
@@ -226,8 +226,8 @@ def entry_of(path: str, array: Any, reader: ZarrReader) -> ArrayEntry:
         chunks=chunks,
         codecs=[{"name": "vlen-bytes", "configuration": {}}, dict(ZSTD)] if binary else copy_codecs(dtype),
         fill_value="" if binary else fill_json(array.fill_value, dtype),
-        attrs=to_json(nczarr.plain(attrs)),
-        attr_types=nczarr.attribute_types(attrs),
+        attrs=to_json(metadata_repair.plain(attrs)),
+        attr_types=metadata_repair.attribute_types(attrs),
         read=reader,
         held=partial(_held, reader, array),
         note="already Zarr: pack it, or open it as it is",
@@ -360,9 +360,7 @@ def _zarr() -> Any:
     try:
         import zarr
     except ModuleNotFoundError as error:
-        raise errors.make(
-            "unsupported", "Zarr stores need the package zarr", "pip install 'icecore[zarr]'"
-        ) from error
+        raise errors.needs("zarr", "Zarr stores need the package zarr") from error
     zarr.config.set({"array.rectilinear_chunks": True})
     return zarr
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.tables.query.event_output import arrow_table, output
-from icecore.tables.query.event_read import Rows
+from icecore.tables.query.event_read import Rows, arrow_table, output
 from icecore.tables.query.scan import Scan, arrow, arrow_type, metadata
 
 if TYPE_CHECKING:

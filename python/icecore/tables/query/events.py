@@ -10,9 +10,9 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.tables.query.event_columns import EventColumn, EventColumns
-from icecore.tables.query.event_cut import Column, Expression
-from icecore.tables.query.event_names import (
+from icecore.tables.query.event_columns import (
+    EventColumn,
+    EventColumns,
     Filter,
     accept_names,
     accept_types,
@@ -21,9 +21,8 @@ from icecore.tables.query.event_names import (
     is_glob,
     resolve,
 )
-from icecore.tables.query.event_output import LIBRARIES, event_array, output
-from icecore.tables.query.event_prune import CutPruner
-from icecore.tables.query.event_read import Log, Rows, read_events
+from icecore.tables.query.event_cut import Column, CutPruner, Expression
+from icecore.tables.query.event_read import LIBRARIES, Log, Rows, event_array, output, read_events
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array

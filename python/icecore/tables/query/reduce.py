@@ -11,12 +11,10 @@ import numpy as np
 from icecore import errors
 from icecore.cluster.connection import connected
 from icecore.tables.query.arrow_numbers import arrow_list
-from icecore.tables.query.cluster_reduce import reduce_on_workers
+from icecore.tables.query.cluster import reduce_on_workers
 from icecore.tables.query.grouped import Grouped
-from icecore.tables.query.partial_group import row
-from icecore.tables.query.reduce_rows import reduce_rows
-from icecore.tables.query.reduction_result import Reduced
-from icecore.tables.query.reduction_spec import Wish, parse
+from icecore.tables.query.reduce_rows import reduce_rows, row
+from icecore.tables.query.reduction import Reduced, Wish, parse
 from icecore.tables.query.scan import arrow, arrow_type
 
 if TYPE_CHECKING:

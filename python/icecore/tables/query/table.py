@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
+from icecore.options import accepts_method
 from icecore.repository.upper_rooms import provider
-from icecore.tables.query.group_columns import listed
-from icecore.tables.query.table_columns import TableColumns
+from icecore.tables.query.scan_options import ScanOptions
+from icecore.tables.query.table_columns import TableColumns, listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import polars
 
     from icecore.repository.group import Group
-    from icecore.tables.query.reduction_result import Reduced
+    from icecore.tables.query.reduction import Reduced
     from icecore.tables.query.scan import Scan
 
 
@@ -53,19 +54,8 @@ class Table(TableColumns):
         [300.0]
     """
 
-    def scan(
-        self,
-        columns: Sequence[str] | None = None,
-        where: str | None = None,
-        *,
-        within: Any = None,
-        xy: tuple[str, str] | None = None,
-        source: str | None = None,
-        limit: int | None = None,
-        prune: bool = True,
-        memory: int | None = None,
-        client: Any = None,
-    ) -> Scan:
+    @accepts_method(ScanOptions)
+    def scan(self, options: ScanOptions) -> Scan:
         """Select rows, in the order of the table, as a stream of Arrow record batches.
 
         Iterating over the scan yields the batches. ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
@@ -75,22 +65,6 @@ class Table(TableColumns):
 
         Zones are skipped if their summary (`icecore.tables.summaries`) rules out a match. In the other zones
         the columns of the where-clause are read first, then the chunks that contain matching rows.
-
-        Args:
-            columns: names, in the order of the result; all by default. Lists of any length become Arrow's
-                large lists.
-            where: a where-clause, see :class:`Table`; it selects rows by flat columns.
-            within: select rows inside a shapely geometry, a GeoJSON mapping or a GeoJSON file (its path).
-                Longitudes may use any range, such as -180 to 180, 0 to 360 or 170 to 190. Rings may have
-                either orientation. Exception: a clockwise GeoJSON ring within -180 to 180 with a side longer
-                than 180 degrees is interpreted as crossing the antimeridian, with a warning.
-            xy: the columns of x and y for ``within``. By default they are found by name (lon, lat, …) or by
-                the attribute ``standard_name``.
-            source: only rows from this source file, or from the files that a glob matches (``"2009*.TAB"``).
-            limit: the largest number of rows.
-            prune: use summaries to skip zones.
-            memory: approximate limit for columns in memory, in bytes.
-            client: select on a Dask cluster: a ``distributed.Client`` or the address of a scheduler.
 
         Returns:
             A scan; nothing is read before it is iterated.
@@ -109,8 +83,7 @@ class Table(TableColumns):
             >>> [batch.num_rows for batch in scan]
             [2]
         """
-        options = {"within": within, "xy": xy, "source": source, "limit": limit, "prune": prune}
-        return self._scan(columns, where, **options, memory=memory, client=client)
+        return self._scan(**vars(options))
 
     def _scan(
         self,
@@ -134,7 +107,7 @@ class Table(TableColumns):
             if any(name in self._lists for name in names):
                 message = f"{self.path}: columns of lists of any length can't be scanned on a cluster"
                 raise errors.make("unsupported", message, "scan them without client, or the other columns")
-            from icecore.tables.query.cluster_scan import ClusterScan
+            from icecore.tables.query.cluster import ClusterScan
 
             return ClusterScan(self, names, where, client, limit=limit, prune=prune, **options)
         if any(name in self._lists for name in names):
@@ -195,6 +168,10 @@ class Table(TableColumns):
                   tb
             0  200.0
         """
+        try:
+            import pandas  # noqa: F401
+        except ModuleNotFoundError:
+            raise errors.needs("table", "to_pandas needs pandas") from None
         return self.scan(columns, where, **options).read_pandas()
 
     def reduce(

@@ -13,7 +13,7 @@ import numpy as np
 from icecore import errors
 from icecore.sources.mapping.table_file import TableSpec
 from icecore.sources.tables.binary import Binary, binary
-from icecore.tables.text.type_conversion import missing
+from icecore.tables.text.column_types import missing
 
 Format = dict[str, Any]
 

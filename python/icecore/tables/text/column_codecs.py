@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +15,12 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.zarr_dtypes import data_type
-from icecore.tables.text import related_columns, text_parts
 from icecore.tables.text.column_types import dtype
 from icecore.tables.text.table_job import TableOptions
 
 if TYPE_CHECKING:
     from icecore import _icecore
+
 
 Codec = dict[str, Any]
 #: rows of a chunk (four zones of a summary, because chunks are decoded as a whole, see
@@ -60,9 +63,9 @@ class Choices:
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._measured: dict[Any, Counter[str]] = {}
-        self._related = related_columns.Related(options.portable)
+        self._related = Related(options.portable)
         self._texts: dict[str, tuple[dict[str, Any], np.ndarray]] = {}
-        self._parts: dict[str, tuple[str, text_parts.Rule]] = {}
+        self._parts: dict[str, tuple[str, Rule]] = {}
 
     def relate(self, columns: Sequence[dict[str, Any]], values: Sequence[np.ndarray]) -> None:
         """Find the text columns that contain the text of another one; ``values`` are their first values."""
@@ -71,7 +74,7 @@ class Choices:
         for column, first in zip(columns, values, strict=True):
             if first.dtype.kind == "S" and first.nbytes > _TINY and constant(first) is None:
                 self._texts[column["name"]] = (column, first)
-        self._parts = text_parts.find({name: first for name, (_, first) in self._texts.items()})
+        self._parts = find({name: first for name, (_, first) in self._texts.items()})
 
     def of(self, column: dict[str, Any], values: np.ndarray, whole: bool) -> list[Codec]:
         """Return the codecs of a column's chunks; see :func:`codecs`."""
@@ -89,7 +92,7 @@ class Choices:
         of_other = self.of(inner, texts, True)
         head = max(len(rule.head(text)) for text in values.tolist())
         rests = ([*rest[:-1], _zstd(19)] for rest in _arranged({"name": "bytes"}, head, 3))
-        candidates = [[*text_parts.codecs(rule, texts, of_other, rest), _CRC] for rest in rests]
+        candidates = [[*text_codecs(rule, texts, of_other, rest), _CRC] for rest in rests]
         around, size = _smallest(candidates, values)
         is_less = around and size - _stored(of_other, texts) < _stored(alone, values)
         return around if is_less else alone
@@ -323,3 +326,160 @@ def _blosc(size: int) -> Codec:
     shuffle = "shuffle" if size > 1 else "noshuffle"
     configuration = {"cname": "zstd", "clevel": 5, "shuffle": shuffle, "typesize": size, "blocksize": 0}
     return {"name": "blosc", "configuration": configuration}
+
+
+# Related columns: equal, or different by a constant; later ones reuse the first one's codecs and chunks.
+#
+# Equal chunks are stored once, so such a column costs only its metadata. It is read like any other: its chunk
+# is the first one's, and ``icecore.offset`` adds the constant.
+
+
+_OFFSET = "icecore.offset"
+
+
+class Related:
+    """Known columns, by data type and a digest of the differences from their first value."""
+
+    def __init__(self, portable: bool) -> None:
+        """Start empty; if ``portable``, only equal columns share bytes, because an offset needs icecore's
+        codec.
+        """
+        self._portable = portable
+        self._seen: dict[tuple[str, bytes], tuple[int, list[Codec]]] = {}
+
+    def of(self, front: list[Codec], values: np.ndarray, choose: Callable[[], list[Codec]]) -> list[Codec]:
+        """Return the codecs of a column.
+
+        Args:
+            front: codecs that convert its values to integers, or an empty list.
+            values: first values of the column.
+            choose: chooses codecs for the column alone.
+
+        Returns:
+            The result of ``choose()``, or the codecs of an earlier column with another offset.
+        """
+        integers = _decoded_integers(front, values)
+        if integers is None:
+            return choose()
+        first, key = int(integers.view("i8")[0]), (integers.dtype.str, _digest(integers))
+        known = self._seen.get(key)
+        if known is None or (known[0] != first and self._portable):
+            chosen = choose()
+            if chosen[: len(front)] == front:
+                self._seen.setdefault(key, (first, chosen[len(front) :]))
+            return chosen
+        apart = _wrapped(first - known[0])
+        offset: list[Codec] = [{"name": _OFFSET, "configuration": {"offset": apart}}] if apart else []
+        return [*front, *offset, *known[1]]
+
+
+def _decoded_integers(front: list[Codec], values: np.ndarray) -> np.ndarray | None:
+    """Return the input of the codecs after ``front`` as 64-bit integers or times; None for other values."""
+    if values.dtype.kind in "Mm" and not front:
+        return values
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
+        return values
+    if values.dtype.kind != "f" or not front:
+        return None
+    own = front[0]["configuration"]
+    scaled = values.astype("f8") * 10.0 ** own["scale"]
+    if not np.isfinite(scaled).all() or np.abs(scaled).max(initial=0) > 2.0**53:
+        return None
+    return np.rint(scaled).astype(own["dtype"])
+
+
+def _digest(integers: np.ndarray) -> bytes:
+    """Return a digest of the differences from the first value, modulo 2⁶⁴."""
+    words = np.ascontiguousarray(integers).view("u8")
+    return hashlib.blake2b(np.subtract(words, words[0]).tobytes(), digest_size=16).digest()
+
+
+def _wrapped(number: int) -> int:
+    """Return a number modulo 2⁶⁴ as a signed 64-bit integer."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+# Text columns that contain another column's text, such as paths that contain file names.
+#
+# ``icecore.text_part`` stores the other column's chunk inside of its own, and the repository keeps those
+# bytes once. Both columns are read like any other.
+
+
+_NAME = "icecore.text_part"
+#: largest number of bytes that a rule skips behind a separator
+_SKIP = 3
+#: rows on which rules are tried before they are tried on all rows
+_PROBE = 8
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Where in a text the part begins and ends, as the codec's ``after``, ``skip`` and ``before``."""
+
+    after: bytes
+    skip: int
+    before: bytes
+
+    def head(self, text: bytes) -> bytes:
+        """Return what precedes the part of a text; all of it if the separator is missing."""
+        at = text.rfind(self.after) if self.after else 0
+        return text if at < 0 else text[: at + len(self.after) + self.skip]
+
+    def part(self, text: bytes) -> bytes:
+        """Return the part of a text; empty if the separator is missing."""
+        rest = text[len(self.head(text)) :]
+        end = rest.find(self.before) if self.before else -1
+        return rest if end < 0 else rest[:end]
+
+
+def find(columns: Mapping[str, np.ndarray]) -> dict[str, tuple[str, Rule]]:
+    """Find the columns whose texts contain those of another column in every row.
+
+    Args:
+        columns: the first values of each text column, 1-D arrays of dtype ``S`` and equal length.
+
+    Returns:
+        Column → the column it contains, the one with the longest elements if there are several, and the rule.
+    """
+    rows = len(next(iter(columns.values()), ()))
+    probe = np.linspace(0, rows - 1, min(rows, _PROBE)).astype(int)
+    heads = {name: tuple(values[probe].tolist()) for name, values in columns.items()}
+    names: dict[tuple[bytes, ...], list[str]] = {}
+    for name in sorted(columns, key=lambda name: -columns[name].itemsize):
+        names.setdefault(heads[name], []).append(name)
+    found = {}
+    for name, values in columns.items():
+        matches = [
+            (other, rule)
+            for rule in _rules(heads[name])
+            for other in names.get(tuple(map(rule.part, heads[name])), ())
+            if columns[other].itemsize < values.itemsize
+        ]
+        matches.sort(key=lambda match: -columns[match[0]].itemsize)
+        texts = values.tolist()
+        whole = (match for match in matches if list(map(match[1].part, texts)) == columns[match[0]].tolist())
+        if match := next(whole, None):
+            found[name] = match
+    return found
+
+
+def text_codecs(rule: Rule, other: np.ndarray, of_other: list[Codec], rest: list[Codec]) -> list[Codec]:
+    """Return the codecs of a column that contains another one, whose codecs are ``of_other``."""
+    own: Codec = {"length": other.itemsize, "codecs": of_other, "rest": rest}
+    if rule.after:
+        own["after"] = rule.after.decode()
+    if rule.skip:
+        own["skip"] = rule.skip
+    if rule.before:
+        own["before"] = rule.before.decode()
+    return [{"name": _NAME, "configuration": own}]
+
+
+def _rules(texts: tuple[bytes, ...]) -> Iterator[Rule]:
+    """Yield rules with the separators of these texts, and with the suffix of the first one."""
+    signs = sorted({bytes([b]) for text in texts for b in text if 32 <= b < 127 and not chr(b).isalnum()})
+    suffix = texts[0][texts[0].rfind(b".") :] if b"." in texts[0] else b""
+    ends = dict.fromkeys([b"", *signs, *([suffix] if suffix.isascii() else [])])
+    for after, skip, before in itertools.product([b"", *signs], range(_SKIP + 1), ends):
+        if after or skip or before:
+            yield Rule(after, skip, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,17 @@ import numpy as np
 
 from icecore.display.text import plural
 from icecore.repository.nodes import HIDDEN
-from icecore.tables.text import array_kinds, column_codecs, column_types
-from icecore.tables.text.new_arrays import column_array, escapes_array
-from icecore.tables.text.row_writer import Growing
+from icecore.tables.text import column_codecs, column_types
+from icecore.tables.text.column_types import blank, missing
 from icecore.tables.text.table_job import TableOptions
-from icecore.tables.text.type_conversion import blank, missing
 from icecore.tables.text.widening import Stored
 
 if TYPE_CHECKING:
+    from icecore import _icecore
     from icecore.repository.array import Array
     from icecore.writing.array_writer import ArrayWriter
     from icecore.writing.writer import Writer
+
 
 #: codecs that all Zarr readers support; a table that uses only these stays portable
 _PORTABLE = {"bytes", "vlen-utf8", "blosc", "zstd", "gzip", "crc32c"}
@@ -175,14 +175,128 @@ class Extending:
 
     def _add(self, growing: Growing, i: int, values: np.ndarray) -> None:
         growing.elements(i, values)
-        if values.dtype.kind in "iu" and missing(values).any() and not array_kinds.is_binary(self.columns[i]):
+        if (
+            values.dtype.kind in "iu"
+            and missing(values).any()
+            and not column_types.is_binary(self.columns[i])
+        ):
             self.blank.add(i)
 
 
 def rewritten(extending: Extending, stored: Stored, why: dict[int, str]) -> Iterator[str]:
     """Yield a note for each column that was rewritten."""
     for i in extending.changed:
-        old, new = array_kinds.about(stored.columns[i]), array_kinds.about(extending.columns[i])
+        old, new = column_types.about(stored.columns[i]), column_types.about(extending.columns[i])
         reason = f": {why[i]} needs it" if i in why else ""
         rows = plural(stored.rows, "row")
         yield f"column {stored.names[i]} became {new}, was {old}{reason}; its {rows} were written again"
+
+
+# Row writer: appends rows to the arrays of a table and encodes chunks as soon as they are full.
+
+
+#: bytes of stored rows that are read at once when the last shard of an array is rewritten
+_STORED = 1 << 20
+
+
+class Growing:
+    """Appends rows to a table's arrays, which all have the same length.
+
+    Partly filled shards are rewritten to new objects; earlier versions keep the old ones.
+    """
+
+    def __init__(self, writer: Writer, arrays: Sequence[ArrayWriter]) -> None:
+        from icecore import _icecore
+
+        self._arrays = arrays
+        for array in arrays:
+            array._check()  # may replace its codecs
+            array.grow_by_chunks()
+        starts = [array.first_again for array in arrays]
+        chunks = [array.unit[0] if array.is_listed else None for array in arrays]
+        self._native = _icecore.TableRows(writer._native, [array.path for array in arrays], starts, chunks)
+        for i, (array, start) in enumerate(zip(arrays, starts, strict=True)):
+            self._again(writer, i, array, start)
+        self._native.sums()
+
+    def _again(self, writer: Writer, i: int, array: ArrayWriter, start: int) -> None:
+        """Read the stored rows of an array after its last shard boundary, and add them again."""
+        step = max(_STORED // max(array.dtype.itemsize, 1), 1)
+        for first in range(start, array.shape[0], step):
+            rows = slice(first, min(first + step, array.shape[0]))
+            self.elements(i, writer._pending().array(array.path).read((rows,)))
+
+    def append(self, columns: _icecore.Columns | list[np.ndarray]) -> list[int]:
+        """Add a block of rows: parsed columns, or the arrays of binary records.
+
+        Returns:
+            Indexes of the integer columns that mark missing values with a number.
+
+        Raises:
+            Error: errors of encoding and storing the earlier blocks.
+        """
+        if isinstance(columns, list):
+            for i, values in enumerate(columns):
+                self.elements(i, values)
+            return []
+        blank = self._native.append(columns)
+        return [i for i in blank if self._arrays[i].dtype.kind in "iu"]
+
+    def elements(self, i: int, values: Any) -> None:
+        """Add elements of one array."""
+        self._native.append_elements(i, self._arrays[i].path, values)
+
+    def sums(self) -> list[int]:
+        """Return the CRC-32C of each column's elements that were added since the last call."""
+        return self._native.sums()
+
+    def finish(self, rows: int) -> None:
+        """Write the remaining rows; the arrays now have ``rows`` rows."""
+        for array in self._arrays:
+            array.reach((rows,), is_prepared=True)
+        self._native.finish()
+
+
+# Arrays of a new or extended table.
+
+
+def column_array(
+    writer: Writer,
+    table: str,
+    column: dict[str, Any],
+    values: np.ndarray,
+    attrs: Mapping[str, Any],
+    choices: column_codecs.Choices,
+    whole: int | None = None,
+) -> ArrayWriter:
+    """Create the array of a column that begins with ``values``.
+
+    ``whole`` is the number of rows that it will have, if it may be stored in one chunk.
+    """
+    width = column_codecs.width(values)
+    is_whole = whole is not None and whole <= column_codecs.WHOLE and whole * width <= column_codecs.WIDE
+    chunk, shard = (max(whole or 0, 1),) * 2 if is_whole else column_codecs.lengths(width)
+    return writer.array(
+        f"{table}/{column['name']}",
+        column_types.dtype(column),
+        dims=("row",),
+        chunks=(chunk,),
+        shards=(shard,),
+        codec=choices.of(column, values, is_whole),
+        fill_value=column_codecs.constant(values),
+        attrs=attrs,
+    )
+
+
+def escapes_array(writer: Writer, table: str) -> ArrayWriter:
+    """Create the array of the escapes."""
+    path = f"{table}/{HIDDEN[0]}"
+    writer.group(path)
+    zstd = {"name": "zstd", "configuration": {"level": 15, "checksum": False}}
+    return writer.array(
+        f"{path}/escapes",
+        "u1",
+        chunks=(1 << 20,),
+        shards=(1 << 20,),
+        codec=[{"name": "bytes"}, zstd, {"name": "crc32c"}],
+    )

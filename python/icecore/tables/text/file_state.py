@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from icecore import errors
+from icecore.display.text import plural
 from icecore.sources.mapping.table_file import TableFile, TableSpec
+from icecore.sources.tables.encoding import decoded
 from icecore.tables.text import column_types, print_format
-from icecore.tables.text.line_numbers import LineNumbers
 from icecore.tables.text.row_parsers import BEHIND, Closed, Counted, Encoded, Endless, inked
 from icecore.tables.text.text_stream import BLOCK
 
@@ -167,3 +170,114 @@ def more(cells: dict[int, tuple[int, bytes]], column: int, count: int, cell: byt
     """Add ``count`` cells of a column, and remember the first one."""
     before, first = cells.get(column, (0, cell))
     cells[column] = before + count, first
+
+
+# Notes for the user about a packed file.
+
+
+_SHOWN = 40
+#: bytes other than separators, quotes and padding
+_INK = re.compile(r"[^\s,;|\"'\0]+")
+
+
+def kept(state: FileState, stored: bool = True) -> Iterator[str]:
+    """Yield notes about text that is in no value: amount and place.
+
+    Text behind the last row counts only if it is not ``stored`` for the file to be restored.
+    """
+    if state.odd:
+        yield f"{plural(state.odd, 'line')} kept as text, no rows: {state.shown}"
+    lines, first = state.trailer
+    if lines and not stored and not state.beyond:
+        yield f"{plural(lines, 'line')} behind the last row left out: {first[:60]!r}"
+    if state.outside is not None:
+        count, row, cell = state.outside
+        shown = decoded(cell).strip()[:_SHOWN]
+        rows = f"{plural(count, 'row')}, from row {row} on"
+        yield f"bytes in no column vary in {rows}: {shown!r}{state.outside_at}"
+    if constant := _constant(state):
+        yield f"bytes in no column are the same in all rows: {', '.join(constant)}"
+    for column, (count, cell) in [*state.junk.items(), *state.lost.items()]:
+        title, shown = state.columns[column]["name"], decoded(cell).strip()[:_SHOWN]
+        at = state.cells_at.get(column, "")
+        yield f"{plural(count, 'cell')} of column {title} kept as text, no values: {shown!r}{at}"
+
+
+def _constant(state: FileState) -> list[str]:
+    """Return the constant bytes of all rows that belong to no column."""
+    layout = state.format["layout"].get("fixed") if state.format is not None else None
+    if layout is None:
+        return []
+    between = list(layout["template"])
+    for start, length in layout["cells"]:
+        between[start : start + length] = " " * length
+    found = _INK.finditer("".join(between))
+    texts = ((decoded(match[0].encode("latin-1")), match.start() + 1) for match in found)
+    return [f"{text[:_SHOWN]!r} at byte {at}" for text, at in texts]
+
+
+def doubtful(state: FileState) -> Iterator[str]:
+    """Yield notes about everything in a file that may have been misinterpreted."""
+    source, spec = state.source, state.spec
+    if state.foreign:
+        yield f"text is not UTF-8 but Latin-1, as it seems: {state.foreign[:60]!r}"
+    yield from spec.notes if spec is not None else ()
+    cut = _cut(state)
+    if cut:
+        many = f"{plural(len(cut), 'field')} of {len(state.columns)} end in the middle of the next one"
+        yield f"{many}, and are taken without what they share with it: {few(cut)}"
+    found = source["rows"][1] - source["rows"][0]
+    if spec is not None and spec.label and spec.rows is not None and spec.rows != found:
+        yield f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
+    if spec is not None and (line := state.beyond):
+        said = f"{spec.label} says {spec.rows:,} rows"
+        yield f"{said}; what follows looks like more of them, and is none: {decoded(line)[:60]!r}"
+
+
+def _cut(state: FileState) -> list[str]:
+    """Return the names of fields that were shortened because the next field overlaps them."""
+    assert state.file.spec is not None
+    taken = {f.name: f.length for f in state.spec.fields} if state.spec is not None else {}
+    return [f.name for f in state.file.spec.fields if taken.get(f.name, f.length) != f.length]
+
+
+def few(names: Sequence[str]) -> str:
+    """Return a short list of names."""
+    shown = ", ".join(names[:6])
+    return f"{shown}, … ({len(names)} in all)" if len(names) > 6 else shown
+
+
+# Line numbers in a file while its blocks are parsed.
+
+
+class LineNumbers:
+    """Counts the lines of the parsed blocks, to locate lines and rows in the file."""
+
+    def __init__(self) -> None:
+        self._before = self._inside = 0
+        self._text = np.empty(0, "u1")
+
+    def skip(self, text: np.ndarray) -> None:
+        """Skip text without rows."""
+        self._before += self._inside + int(np.count_nonzero(text == ord("\n")))
+        self._inside, self._text = 0, text[:0]
+
+    def take(self, text: np.ndarray) -> None:
+        """Advance to the block that was parsed last."""
+        self._before += self._inside
+        self._inside, self._text = int(np.count_nonzero(text == ord("\n"))), text
+
+    def of_line(self, line: bytes) -> str:
+        """Return the position of a line that is not a row, in parentheses; empty if unknown."""
+        text = self._text.tobytes()
+        at = 0 if text.startswith(line) else text.find(b"\n" + line) + 1
+        number = self._before + text.count(b"\n", 0, at) + 1
+        return f" (line {number:,})" if text.startswith(line, at) else ""
+
+    def of_row(self, parsed: dict[str, Any], row: int) -> str:
+        """Return the position of a row, in parentheses; empty if rows and lines don't correspond."""
+        lines = int(parsed["rows"]) + int(parsed["lines"])
+        if self._inside not in (lines, lines - 1):  # the last line may lack a line end
+            return ""
+        strays = sum(1 for behind in parsed.get("strays", ()) if behind <= row)
+        return f" (line {self._before + strays + row + 1:,})"

@@ -18,9 +18,8 @@ import numpy as np
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
 from icecore.sources.tables.delimited import by_runs, counts_characters, with_blank_cells
 from icecore.sources.tables.header import is_measured
-from icecore.sources.tables.letters import flat
 from icecore.sources.tables.preamble import COMMENTS
-from icecore.sources.tables.unlabelled_fixed import numbered, runs
+from icecore.sources.tables.unlabelled_fixed import flat, numbered, runs
 from icecore.tables.text.row_parsers import ending
 from icecore.tables.text.text_stream import TextStream
 

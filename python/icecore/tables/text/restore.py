@@ -8,20 +8,25 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
-from icecore import errors
+import numpy as np
+
+from icecore import _icecore, errors
 from icecore.filesystem.atomic_output import folder, landing, printing
 from icecore.repository import address
 from icecore.repository.nodes import HIDDEN
-from icecore.tables.text import source_names, stored_format
+from icecore.tables.text import stored_format
+from icecore.tables.text.binary_records import BinaryFormat
 
 if TYPE_CHECKING:
-    from icecore import _icecore
     from icecore.repository.repo import Repo
+    from icecore.sources.mapping.table_file import TableFile
+
 
 #: object with the buffer protocol
 Buffer: TypeAlias = "bytes | _icecore.Text"
@@ -84,7 +89,7 @@ def restore(
     if place == "-" and len(chosen) > 1:
         message = f"{path} was packed from {len(chosen)} files, and stdout takes one"
         raise errors.make("invalid", message, f"name one, {names[chosen[0]]} for instance, or a folder")
-    several, below = len(chosen) > 1 or os.path.isdir(place), source_names.places(names)
+    several, below = len(chosen) > 1 or os.path.isdir(place), places(names)
     written = []
     for i in chosen:
         target = os.path.join(place, below[i]) if several else place
@@ -175,7 +180,7 @@ def blocks(repo: Repo, path: str, table: dict[str, Any], i: int) -> Iterator[Buf
     finally:
         sha256 = digest.end()
     if size != source["bytes"] or sha256 != source["sha256"]:
-        from icecore.tables.text.overwrite_check import written_over
+        from icecore.tables.text.stored_format import written_over
 
         raise written_over(
             path,
@@ -265,7 +270,7 @@ def _printed(
         yield from _by_format(repo, path, table, source, stored)
     except errors.Error:
         # Faults of columns are examined only here: this needs NumPy, restoring text doesn't.
-        from icecore.tables.text.overwrite_check import columns
+        from icecore.tables.text.stored_format import stored_columns as columns
 
         columns(repo, path, table, source["rows"][1])
         raise
@@ -278,12 +283,11 @@ def _by_format(
 
     fmt = stored_format.formats(table)[source.get("format", 0)]
     if "binary" in fmt["layout"]:
-        from icecore.tables.text import restore_binary
-        from icecore.tables.text.overwrite_check import columns
+        from icecore.tables.text.stored_format import stored_columns as columns
 
         columns(repo, path, table, source["rows"][1])  # binary formats print any numbers, so check here
         kept = escapes(repo, path, source) if stored is None else stored
-        yield from restore_binary.printed(repo, path, table, source, fmt, kept)
+        yield from printed(repo, path, table, source, fmt, kept)
         return
     natives = [repo._array(f"{path}/{column['name']}")._native for column in stored_format.columns(table)]
     kept_apart = repo._array(f"{path}/{HIDDEN[0]}/escapes")._native
@@ -314,3 +318,126 @@ def packed(repo: Repo, path: str) -> dict[str, Any]:
             "its values can be read, its text is gone",
         )
     return kept
+
+
+# Restore packed tables of binary records.
+
+
+#: number of rows that are read at once
+_WINDOW = 1 << 16
+
+
+def printed(
+    repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any], fmt: dict[str, Any], stored: bytes
+) -> Iterator[list[bytes]]:
+    """Yield a source's records block by block; ``stored`` are its escapes, which contain the residues.
+
+    Raises:
+        Error: ``corrupt`` if columns and residue don't match.
+    """
+    window = _Window(repo, path, table, source)
+    records = BinaryFormat(fmt)
+    row, at = source["rows"][0], 0
+    while at < len(stored):
+        rows, used = _icecore.read_escapes(stored, at)
+        if row + rows > source["rows"][1]:
+            raise errors.make("corrupt", f"the escapes of {source['name']} count more rows than it has")
+        yield records.print(window.columns(row, row + rows), stored[at : at + used])
+        row, at = row + rows, at + used
+
+
+class _Window:
+    """Rows of all columns of a source, read several chunks at a time."""
+
+    def __init__(self, repo: Repo, path: str, table: dict[str, Any], source: dict[str, Any]) -> None:
+        self._repo, self._end = repo, source["rows"][1]
+        self._paths = [f"{path}/{name}" for name in table["columns"]]
+        self._start = self._stop = 0
+        self._data: list[np.ndarray] = []
+        #: buffers for reuse: allocating new memory costs as much as decoding into it
+        self._room: list[np.ndarray] = []
+
+    def columns(self, start: int, stop: int) -> list[np.ndarray]:
+        """Return rows of every column."""
+        if not self._data or start < self._start or stop > self._stop:
+            self._load(start, stop)
+        part = slice(start - self._start, stop - self._start)
+        return [data[part] for data in self._data]
+
+    def _load(self, start: int, stop: int) -> None:
+        # Read up to the end of a chunk, so that only chunks with a block boundary inside are decoded twice.
+        until = min(-(-max(stop, start + 1) // _WINDOW) * _WINDOW, self._end)
+        count = until - start
+        if not self._room or len(self._room[0]) < count:
+            arrays = [self._repo._array(path) for path in self._paths]
+            self._room = [np.empty((count, *a.shape[1:]), a.dtype) for a in arrays]
+        self._data = [room[:count] for room in self._room]
+        places = dict(zip(self._paths, self._data, strict=True))
+        self._repo.read({path: slice(start, until) for path in self._paths}, places)
+        self._start, self._stop = start, until
+
+
+# Unique names of the source files of a table, and their output paths.
+
+
+def distinct(files: Sequence[TableFile], taken: Iterable[str] = ()) -> list[str]:
+    """Return unique names for the files of a table: their own, with as many parent directories as necessary.
+
+    Args:
+        files: files in order.
+        taken: names that the table's earlier files have.
+    """
+    known, above = set(taken), [_above(file) for file in files]
+    depths = [0] * len(files)
+    names = [file.name for file in files]
+    while True:
+        count = Counter(names)
+        twice = [i for i, name in enumerate(names) if count[name] > 1 or name in known]
+        further = [i for i in twice if depths[i] < len(above[i])]
+        if not further:
+            break
+        for i in further:
+            depths[i] += 1
+            names[i] = "/".join([*above[i][-depths[i] :], files[i].name])
+    # Some files share even their directories: two tables of one file, or x.csv and x.csv.gz.
+    for i in twice:
+        names[i] = files[i].name
+    return _numbered(names, known)
+
+
+def may_be(file: TableFile, name: str) -> bool:
+    """Return whether a source of this name may have been read from the path of ``file``."""
+    return f"/{'/'.join([*_above(file), file.name])}".endswith(f"/{name}")
+
+
+def places(names: Sequence[str]) -> list[str]:
+    """Return the output paths of sources in a directory: base names, or whole names if a base name is a
+    duplicate. Paths are unique and never outside the directory.
+    """
+    parts = [[part for part in name.split("/") if part.strip(".")] or ["source"] for name in names]
+    count = Counter(part[-1] for part in parts)
+    return _numbered([part[-1] if count[part[-1]] == 1 else "/".join(part) for part in parts])
+
+
+def _above(file: TableFile) -> list[str]:
+    """Return the directories above a file, outermost first; an archive counts as the directory of its
+    members.
+    """
+    suffix = f":{file.name}"
+    place = file.place.removesuffix(suffix) if file.place.endswith(suffix) else os.path.dirname(file.place)
+    return [part for part in os.path.abspath(place).split(os.sep) if part]
+
+
+def _numbered(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Return the names, with a number added to duplicates."""
+    used, reserved = set(taken), set(names)
+    result = []
+    for name in names:
+        new, count = name, 1
+        stem, suffix = os.path.splitext(name)
+        while new in used or (count > 1 and new in reserved):
+            count += 1
+            new = f"{stem}_{count}{suffix}"
+        used.add(new)
+        result.append(new)
+    return result

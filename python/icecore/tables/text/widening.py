@@ -14,9 +14,10 @@ import numpy as np
 
 from icecore import errors
 from icecore.sources.mapping.table_file import Field, TableFile, TableSpec
-from icecore.tables.text import array_kinds, column_codecs, column_types, print_format, restore, stored_format
-from icecore.tables.text.overwrite_check import columns, written_over
-from icecore.tables.text.type_conversion import blank, converted
+from icecore.tables.text import column_codecs, column_types, print_format, restore, stored_format
+from icecore.tables.text.column_types import blank, converted
+from icecore.tables.text.stored_format import stored_columns as columns
+from icecore.tables.text.stored_format import written_over
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
@@ -93,11 +94,11 @@ class Stored:
     def changed(self, columns: list[Column]) -> list[int]:
         """Return the indexes of the columns that need another array."""
         both = zip(self.columns, columns, strict=True)
-        return [i for i, (old, new) in enumerate(both) if not array_kinds.same_array(old, new)]
+        return [i for i, (old, new) in enumerate(both) if not column_types.same_array(old, new)]
 
     def by_text(self, columns: list[Column], changed: list[int]) -> bool:
         """Return whether the text must be parsed again for the new columns."""
-        return self.has_text and not all(array_kinds.by_value(self.columns[i], columns[i]) for i in changed)
+        return self.has_text and not all(column_types.by_value(self.columns[i], columns[i]) for i in changed)
 
     def formats(self, columns: list[Column], changed: list[int]) -> list[dict[str, Any]]:
         """Return the print formats, adapted to these columns."""
@@ -111,8 +112,8 @@ class Stored:
         """Return a print format adapted to these columns."""
         fitted = list(fmt["columns"])
         for i in changed:
-            is_blank = "blank" in self.columns[i] and not array_kinds.by_value(self.columns[i], columns[i])
-            fitted[i] = array_kinds.fitted(
+            is_blank = "blank" in self.columns[i] and not column_types.by_value(self.columns[i], columns[i])
+            fitted[i] = column_types.fitted(
                 columns[i], {**fitted[i], "blank": True} if is_blank else fitted[i]
             )
             fitted[i].pop("blank", None)
@@ -132,14 +133,14 @@ class Stored:
             yield self._converted(column, array[start : min(start + step, self.rows)], new)
 
     def _converted(self, i: int, old: np.ndarray, new: Column) -> np.ndarray:
-        if not array_kinds.by_value(self.columns[i], new):  # the column has had no value so far
+        if not column_types.by_value(self.columns[i], new):  # the column has had no value so far
             kind = column_types.dtype(new)
             return np.full(old.shape, blank(kind), kind)
         made = converted(old, new, self.has_text)
         if made is None:
             same = "real" in new["style"] or "words" in new["style"]
             raise Beyond(
-                i, {**new, **array_kinds.REAL} if "number" in new["style"] else new if same else None
+                i, {**new, **column_types.REAL} if "number" in new["style"] else new if same else None
             )
         return made
 
@@ -162,8 +163,8 @@ class Texts:
         widened = {i: columns[i] for i in changed}
         for fmt in own:
             for i in changed:
-                merged = array_kinds.merge(widened[i], fmt["columns"][i])
-                if merged is not None and not array_kinds.same_array(widened[i], merged):
+                merged = column_types.merge(widened[i], fmt["columns"][i])
+                if merged is not None and not column_types.same_array(widened[i], merged):
                     widened[i] = merged
         self.columns = [widened.get(i, column) for i, column in enumerate(columns)]
         self.formats = [stored.refitted(fmt, self.columns, changed) for fmt in own]
