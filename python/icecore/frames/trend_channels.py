@@ -8,8 +8,8 @@ import numpy as np
 
 from icecore.export import gwf
 from icecore.frames.plan import Series
+from icecore.repository.channel_names import LETTERS, STATISTICS
 from icecore.repository.time_axis import NS
-from icecore.repository.trend_names import LETTERS, STATISTICS
 from icecore.timeseries import sample_blocks
 from icecore.timeseries.sample_times import sample_times
 from icecore.timeseries.stored_trend import fresh
