@@ -36,6 +36,7 @@ ROOMS = (
     "service",
     "timeseries",
     "ingest",
+    "frames",
     "products",
     "integrations",
     "demo",

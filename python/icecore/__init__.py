@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from icecore.analyzer.assay_result import Assay
+    from icecore.frames.reframe import reframe
     from icecore.ingest.assay import assay
     from icecore.ingest.link import link
     from icecore.ingest.pack import pack
@@ -53,6 +54,7 @@ __all__ = [
     "open",
     "pack",
     "pull",
+    "reframe",
     "relink",
     "repair",
     "run",
@@ -74,6 +76,7 @@ _HOMES = {
     "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
     "pull": "icecore.repository.copies",
+    "reframe": "icecore.frames.reframe",
     "relink": "icecore.ingest.relink",
     "repair": "icecore.repository.copies",
     "run": "icecore.products.run",

@@ -9,6 +9,7 @@ mod error;
 mod forks;
 mod group;
 mod gwf;
+mod gwf_write;
 mod index;
 mod inflate;
 mod interrupt;
@@ -42,6 +43,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     memory::register(module)?;
     module.add_class::<inflate::Inflate>()?;
     gwf::register(module)?;
+    gwf_write::register(module)?;
     remote::register(module)?;
     restore::register(module)?;
     products::register(module)?;

@@ -43,7 +43,8 @@ def test_two_productions_are_aligned_by_their_times(tmp_path: Path) -> None:
     assert found.first_time == T0 * 10**9 + 134 * 10**9 // 64
     back = compare(other, one)
     assert (back.compared, back.differ, back.first, back.only_first) == (256, 2, [70], 64)
-    assert "256 elements compared from GPS 1e+09 to 1e+09: 2 differ" in str(found)
+    span = "from GPS 1000000001.000000000 to 1000000005.000000000"
+    assert f"256 elements compared {span}: 2 differ" in str(found)
 
 
 def test_packed_and_linked_productions_are_equal_on_the_command_line(tmp_path: Path, run: Any) -> None:

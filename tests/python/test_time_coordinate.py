@@ -8,8 +8,9 @@ from pathlib import Path
 import icecore
 import numpy as np
 import pytest
+from icecore.repository.leap_seconds import gps_of_utc, utc_of_gps
 from icecore.samples.gwf import write_frame
-from icecore.timeseries.gps import gps_ns, gps_of_utc, utc_of_gps
+from icecore.timeseries.gps import gps_ns
 
 xr = pytest.importorskip("xarray")
 NS = 10**9

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import icecore
 import numpy as np
@@ -301,3 +304,55 @@ def test_trends_are_out_of_the_way_of_listings_and_of_garbage_collection(tmp_pat
     check(repo, PATH, 1)
     assert list(repo) == ["/H1", PATH]
     assert "__summary__" not in repr(repo)
+
+
+def test_pictures_have_dates_and_need_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from icecore.timeseries import trend_picture
+
+    pytest.importorskip("PIL")
+    (tmp_path / "f").mkdir()
+    frames(tmp_path / "f", [(T0, 40), (T0 + 60, 30)])
+    icecore.link(tmp_path / "f", tmp_path / "r.icecore")
+    found = icecore.open(tmp_path / "r.icecore")[PATH].trend(points=90)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    drawn: list[str] = []
+    text = trend_picture._Plot._text
+
+    def noted(self: trend_picture._Plot, at: tuple[float, float], shown: str, *rest: Any) -> None:
+        drawn.append(shown)
+        text(self, at, shown, *rest)
+
+    monkeypatch.setattr(trend_picture._Plot, "_text", noted)
+    trend_picture.draw(found, str(tmp_path / "t.png"))
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+    assert "from 2011-09-14 01:46:45 UTC = GPS 1000000020" in drawn
+    assert {"01:47", "01:48", "-1000", "0"} <= set(drawn)
+
+
+@pytest.mark.parametrize("seconds", [4, 59, 3600, 90_000, 40 * 86400, 800 * 86400, 40 * 365 * 86400])
+def test_dates_are_few_and_inside(seconds: int) -> None:
+    from icecore.timeseries.trend_picture import _dates
+
+    low = 1_316_000_123 * 10**9
+    dates, style = _dates(low, low + seconds * 10**9)
+    assert 2 <= len(dates) <= 10
+    shown = [style(date) for date in dates]
+    assert all(one != other for one, other in pairwise(shown))
+
+
+@pytest.mark.parametrize("case", [(np.nan, np.nan), (5.0, 5.0), (0.0, 0.0), (1e-21, 3e-21), (1e9, 1e9 + 1)])
+def test_pictures_of_constant_missing_and_tiny_values(tmp_path: Path, case: tuple[float, float]) -> None:
+    pytest.importorskip("PIL")
+    axis = {
+        "epoch": "GPS",
+        "t0_ns": T0 * 10**9,
+        "step": [1, 2],
+        "segments": [[T0 * 10**9, (T0 + 50) * 10**9]],
+    }
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/x", "f8", (100,), ("time",), attrs={"icecore_time": axis})[...] = np.resize(case, 100)
+    for points in ("10", "1000"):
+        target = tmp_path / f"{points}.png"
+        where = str(tmp_path / "r.icecore")
+        assert cli.run(["trend", where, "/x", "--points", points, "-o", str(target)]) == 0
+        assert target.read_bytes().startswith(b"\x89PNG")

@@ -1,7 +1,8 @@
-//! Reader of gravitational-wave frame files (GWF, LIGO-T970130), versions 4, 6 and 8, in either byte order.
+//! Reader and writer of gravitational-wave frame files (GWF, LIGO-T970130), versions 4, 6 and 8, in either byte order.
 //!
 //! [`index`] lists frames, channels and the location of every data vector without decoding it; [`decode_vect`] turns the
-//! bytes of one `FrVect` structure into elements in native byte order; [`verify`] checks the stored checksums.
+//! bytes of one `FrVect` structure into elements in native byte order; [`verify`] checks the stored
+//! checksums. [`FrameWriter`] writes version 8.
 
 mod channel;
 mod checksum;
@@ -20,6 +21,7 @@ mod vect;
 mod vect_type;
 mod verify;
 mod window;
+mod write;
 mod zero_suppress;
 
 pub use checksum::Cksum;
@@ -33,3 +35,4 @@ pub use toc::{Frame, Kind};
 pub use vect::Vect;
 pub use vect_type::VectType;
 pub use verify::{verify, verify_at};
+pub use write::{ChannelFields, Compress, Counts, EncodedVect, FrameFields, FrameWriter, History, encode_vect};

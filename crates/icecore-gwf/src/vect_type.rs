@@ -39,6 +39,25 @@ impl VectType {
         })
     }
 
+    /// The number that [`VectType::parse`] takes.
+    #[must_use]
+    pub fn code(self) -> u16 {
+        match self {
+            Self::Int8 => 0,
+            Self::Int16 => 1,
+            Self::Float64 => 2,
+            Self::Float32 => 3,
+            Self::Int32 => 4,
+            Self::Int64 => 5,
+            Self::Complex64 => 6,
+            Self::Complex128 => 7,
+            Self::UInt16 => 9,
+            Self::UInt32 => 10,
+            Self::UInt64 => 11,
+            Self::UInt8 => 12,
+        }
+    }
+
     /// Zarr's name of the type.
     #[must_use]
     pub fn name(self) -> &'static str {

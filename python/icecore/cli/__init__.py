@@ -20,6 +20,7 @@ VERBS = (
     "link",
     "pack",
     "relink",
+    "reframe",
     "assay",
     "ls",
     "info",

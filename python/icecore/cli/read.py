@@ -48,8 +48,8 @@ def read(
             "-o",
             "--output",
             metavar="FILE",
-            help="Output: .npy, .csv, .parquet, .nc or .h5; - for CSV to stdout. Rows of .csv and .parquet "
-            "begin with the index along each dimension, of a channel with its time.",
+            help="Output: .npy, .csv, .parquet, .nc, .h5 or .gwf; - for CSV to stdout. Rows of .csv and "
+            ".parquet begin with the index along each dimension, of a channel with its time.",
         ),
     ] = None,
     gaps: Annotated[

@@ -45,7 +45,8 @@ def run(
             "-o",
             "--output",
             metavar="FILE",
-            help="Output: .parquet, .geoparquet, .arrow, .csv, .json or .npy; - for CSV to stdout.",
+            help="Output: .parquet, .geoparquet, .arrow, .csv, .json or .npy, of spectra .png; - for CSV to "
+            "stdout.",
         ),
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the products.")] = False,
@@ -93,15 +94,15 @@ def _run(
     json: bool,
     how: dict[str, Any],
 ) -> None:
+    from icecore.products.run import checked, write
     from icecore.products.run import run as compute
-    from icecore.tables.query.export import export, writer
 
     name = found.signature.name
     if output is not None:
-        writer(output)
+        checked(found, output)
     with Progress(name, nbytes=False) as progress:
         rows = compute(name, sources, progress=progress, **how, **parameters)
-        count = export(rows, output, json, _SHOWN)
+        count = write(found, rows, output, json, _SHOWN)
     if output not in (None, "-"):
         facts = {"file": output, "rows": count, "columns": rows.columns, "failed": len(rows.failures)}
         if json:

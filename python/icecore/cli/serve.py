@@ -12,6 +12,7 @@ from icecore import errors
 from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
 
 if TYPE_CHECKING:
+    from icecore.integrations.arrakis import Server
     from icecore.service.delegate import Delegate
 
 
@@ -77,6 +78,16 @@ def serve(
         list[str] | None,
         typer.Option("--product", metavar="NAME", help="Offer this product of another package, too."),
     ] = None,
+    arrakis: Annotated[
+        int | None,
+        typer.Option(
+            "--arrakis",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Also serve channels in GPS time to Arrakis clients at this port; 0 selects a free one.",
+        ),
+    ] = None,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
 ) -> None:
@@ -102,9 +113,16 @@ def serve(
     for line in warnings(host, users is not None, certificate is not None, writable):
         print_stderr(f"icecore: warning: {line}")
 
+    live = None
+    if arrakis is not None:
+        live = arrakis_server(repos or [], host, arrakis, users is not None, settings(storage))
+
     def ready(address: str, bound: int) -> None:
         scheme = "https" if certificate else "http"
         print_stderr(f"serving at {scheme}://{address}:{bound} (Ctrl-C ends it)")
+        if live is not None:
+            live.start()
+            print_stderr(f"Arrakis at grpc://{host}:{live.port}")
 
     try:
         with access.only([*map(_place, repos or []), *(allow_links or [])]):
@@ -127,6 +145,33 @@ def serve(
             )
     except KeyboardInterrupt:
         print_stderr("stopped")
+    finally:
+        if live is not None:
+            live.stop()
+
+
+def arrakis_server(
+    served: list[str], host: str, port: int, has_users: bool, storage: dict[str, str]
+) -> Server:
+    """Return the Arrakis server of the repositories among what is served.
+
+    Raises:
+        Error: ``unsupported`` with users, as Arrakis requests have no login here; ``invalid`` without
+            repositories.
+    """
+    from icecore.ingest.repository_source import is_repository
+
+    if has_users:
+        message = "--arrakis has no login: everybody who reaches the port may read"
+        raise errors.make("unsupported", message, "leave out --users, or serve Arrakis in another process")
+    places = [place for place in map(_place, served) if is_repository(place)]
+    if not places:
+        raise errors.make(
+            "invalid", "--arrakis needs a repository", "name one: icecore serve REPO --arrakis 0"
+        )
+    from icecore.integrations.arrakis import Server
+
+    return Server(places, host, port, storage or None)
 
 
 def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""A selection written to a file: ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5``; as CSV to stdout."""
+"""A selection written to a file: ``.npy``, ``.csv``, ``.parquet``, ``.nc``, ``.h5`` or ``.gwf``; as CSV to
+stdout.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +37,12 @@ def save(
     each axis, named like the dimension, and the value. Of a channel they have the time instead of the index:
     ``gps`` in seconds with nine decimals in CSV, ``gps_ns`` in Parquet; ``utc`` of series that count UTC.
     ``.nc`` and ``.h5`` have the array, its attributes, those of its group, and its CF coordinates, their
-    bounds and the grid mapping.
+    bounds and the grid mapping. ``.gwf`` has one frame with the channel.
 
     Args:
         array: the array.
         sel: the selection.
-        path: a ``.npy``, ``.csv``, ``.parquet``, ``.nc`` or ``.h5`` file; ``-`` for CSV on stdout.
+        path: a ``.npy``, ``.csv``, ``.parquet``, ``.nc``, ``.h5`` or ``.gwf`` file; ``-`` for CSV on stdout.
         read: returns the data of the selection; :meth:`Array.read` if omitted.
         **precision: ``rtol`` or ``leading_bytes`` of :meth:`Array.read`.
 
@@ -176,6 +178,12 @@ def _netcdf(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
     write(array, sel, data, path, netcdf=True)
 
 
+def _gwf(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
+    from icecore.export.gwf import save
+
+    save(array, sel, data, path)
+
+
 _FORMATS: dict[str, Callable[[Array, Sel, np.ndarray, str], None]] = {
     ".npy": _npy,
     ".csv": _csv,
@@ -183,4 +191,5 @@ _FORMATS: dict[str, Callable[[Array, Sel, np.ndarray, str], None]] = {
     ".nc": _netcdf,
     ".h5": _hdf5,
     ".hdf5": _hdf5,
+    ".gwf": _gwf,
 }

@@ -13,8 +13,8 @@ from xarray.core.indexes import CoordinateTransformIndex, PandasIndex
 from xarray.core.indexing import IndexSelResult
 from xarray.indexes import CoordinateTransform
 
+from icecore.repository.leap_seconds import gps_of_utc, utc_of_gps
 from icecore.repository.time_axis import GPS, NS, TimeAxis
-from icecore.timeseries.gps import gps_of_utc, utc_of_gps
 
 _ATTRS = {"standard_name": "time", "axis": "T"}
 

@@ -17,6 +17,7 @@ from icecore.cluster.tasks import Cluster
 from icecore.display.progress import ProgressCall
 from icecore.ingest.repository_source import is_repository
 from icecore.repository import address
+from icecore.repository.channel_names import KEY, array_path
 from icecore.repository.group import Group
 from icecore.repository.open import create, open
 from icecore.repository.storage_options import without_secrets
@@ -89,6 +90,19 @@ class Source:
                 raise
             raise errors.make("not-found", f"{self.name} has no array {path}", error.hint) from None
 
+    def series(self, name: str) -> Array:
+        """Return an array by its path, or by the name of its channel: ``H1:GDS-CALIB_STRAIN``.
+
+        Raises:
+            Error: ``not-found``, with the name of the source.
+        """
+        inside = self.root.rstrip("/") + "/"
+        if not name.startswith("/"):
+            for path, array in self.repo.arrays.items():
+                if path.startswith(inside) and array.attrs.get(KEY) == name:
+                    return array
+        return self.array(array_path(name) if not name.startswith("/") and ":" in name else name)
+
     def _tables(self) -> list[str]:
         inside = self.root.rstrip("/") + "/"
         arrays = (array for path, array in self.repo.arrays.items() if path.startswith(inside))
@@ -131,6 +145,31 @@ class Inputs:
         if self.several is not None:
             return self.several
         return len(self.names) != 1 or len(list(self._expanded())) > 1
+
+    @property
+    def are_joined_several(self) -> bool:
+        """Whether :meth:`joined` gives more than one source."""
+        if self.several is not None:
+            return self.several
+        return sum(map(is_repository, self.names)) + (len(self._files_named()) > 0) > 1
+
+    def joined(self) -> Iterator[Source]:
+        """Yield the repositories, and all files as one source, whose time series are joined in time."""
+        for name in self.names:
+            if is_repository(name):
+                yield self._open(name)
+        files = self._files_named()
+        if len(files) == 1 and len(list(_files(files[0]))) == 1:
+            yield self._open(files[0])
+        elif files:
+            from icecore.ingest.link import link
+
+            repo = create("memory://")
+            link(files, repo, variables=self.variables)
+            yield Source(files[0] if len(files) == 1 else f"{files[0]} and others", repo.at("main"), "/")
+
+    def _files_named(self) -> list[str]:
+        return [name for name in self.names if not is_repository(name)]
 
     def open_all(self) -> list[Source]:
         """Open every source, and return those that could be opened.

@@ -16,9 +16,14 @@ from icecore.repository.nodes import suggestion
 GROUP = "icecore.products"
 #: name → module and function
 BUILT_IN = {
+    "asd": "icecore.products.spectrum:asd",
     "atl06": "icecore.products.atl06:atl06",
+    "coherence": "icecore.products.spectrum:coherence",
     "histogram": "icecore.products.histogram:histogram",
+    "psd": "icecore.products.spectrum:psd",
+    "q-transform": "icecore.products.q_transform:q_transform",
     "query": "icecore.products.query:query",
+    "spectrogram": "icecore.products.spectrogram:spectrogram",
     "stats": "icecore.products.stats:stats",
     "subset": "icecore.products.subset:subset",
     "trend": "icecore.products.trend:trend",

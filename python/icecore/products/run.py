@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def run(
         sources: files, directories, globs, ``@list.txt``, URLs, ``REPO``, ``REPO@REF`` or ``REPO:/path``.
             Files are read in place.
         output: write the rows to a ``.parquet``, ``.geoparquet``, ``.arrow``, ``.csv``, ``.json`` or ``.npy``
-            file, which appears when it is complete.
+            file, which appears when it is complete; of spectra also a ``.png`` picture.
         storage: credentials of object stores.
         keep_going: record sources and pieces that fail in ``failures`` instead of raising the first.
         progress: true for a bar in a terminal or notebook; or a function that is called with (name, pieces
@@ -79,12 +80,10 @@ def run(
           column  count   mean
         0     tb      2  275.0
     """
-    from icecore.tables.query.export import export, writer
-
     found = find(product)
     bound = bind(found.signature, parameters)
     if output is not None:
-        writer(os.fspath(output))
+        checked(found, os.fspath(output))
     inputs = Inputs(listed(sources), storage, keep_going, variables=found.variables)
     with reported(progress, product, nbytes=False) as inputs.progress:
         if client is None:
@@ -93,8 +92,32 @@ def run(
             rows = computed(found, inputs, parameters, client)
     result = Result(Rows(rows.schema, _reported(rows, product, inputs, progress)), inputs.failures)
     if output is not None:
-        export(result, os.fspath(output))
+        write(found, result, os.fspath(output))
     return result
+
+
+def checked(product: Product, output: str) -> None:
+    """Check that a product can be written to a file of this suffix.
+
+    Raises:
+        Error: ``unsupported``.
+    """
+    if not (output.lower().endswith(".png") and getattr(product.function, "picture", None)):
+        from icecore.tables.query.export import writer
+
+        writer(output)
+
+
+def write(product: Product, rows: Rows, output: str | None, json: bool = False, shown: int = 20) -> int:
+    """Write rows as :func:`icecore.tables.query.export.export` does, or draw them in a ``.png`` file."""
+    from icecore.tables.query.export import export
+
+    place = getattr(product.function, "picture", None)
+    if output is None or place is None or not output.lower().endswith(".png"):
+        return export(rows, output, json, shown)
+    module, _, function = place.partition(":")
+    drawn: int = getattr(import_module(module), function)(rows, output)
+    return drawn
 
 
 def _reported(

@@ -81,6 +81,15 @@ class Served(Inputs):
         located = [self._locate(name) for name in listed(names)]
         return Served(located, variables, self._locate).open_all()
 
+    @property
+    def are_joined_several(self) -> bool:
+        """Whether there is more than one domain."""
+        return len(self.names) > 1
+
+    def joined(self) -> Iterator[Source]:
+        """Yield the domains."""
+        yield from self
+
     def _expanded(self) -> Iterator[str]:
         yield from self.names
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.filesystem.atomic_output import landing
-from icecore.repository.time_axis import GPS, NS, seconds_text
+from icecore.repository.time_axis import NS, seconds_text
 from icecore.timeseries import sample_blocks
 from icecore.timeseries.gps import clock_ns
 from icecore.timeseries.sample_times import Times, Uniform, sample_times
@@ -196,7 +196,7 @@ def write(found: Trend, path: str) -> None:
     """Write a trend to a .png or .csv file.
 
     Raises:
-        Error: ``unsupported`` for another suffix or if matplotlib is not installed; ``io``.
+        Error: ``unsupported`` for another suffix or if Pillow is not installed; ``io``.
     """
     suffix = path.lower().rsplit(".", 1)[-1]
     if suffix == "png":
@@ -218,21 +218,7 @@ def write(found: Trend, path: str) -> None:
 
 def draw(found: Trend, path: str) -> None:
     """Draw the envelope and the mean; windows without samples are gaps."""
-    from icecore.display.figures import canvas
+    from icecore.timeseries import trend_picture
 
-    figure, axes = canvas(found.channel)
-    since = np.arange(len(found)) * found.step
-    if found.window != 1:
-        axes.fill_between(since, found.min, found.max, alpha=0.35, linewidth=0, label="min to max")
-    axes.plot(since, found.mean, linewidth=0.8, label="mean" if found.window != 1 else "samples")
-    axes.set_xlabel(f"seconds since {_start(found)}")
-    axes.set_ylabel(found.unit or "value")
-    axes.legend(loc="upper right")
     with landing(path) as place:
-        figure.savefig(place, format="png")
-
-
-def _start(found: Trend) -> str:
-    if found.epoch == GPS:
-        return f"GPS {seconds_text(found.t0)}"
-    return f"{np.datetime64(found.t0, 'ns')} UTC"
+        trend_picture.draw(found, place)

@@ -1,0 +1,1 @@
+"""`reframe`: write time series as frame files of another length and compression."""
