@@ -23,7 +23,25 @@ import doc_pages  # noqa: E402
 pytestmark = pytest.mark.integration
 #: what the pages' shell blocks use beside icecore
 COMMANDS = (
-    *("bash", "cat", "cp", "curl", "cut", "echo", "env", "grep", "head", "kill", "ls", "mkdir", "mv", "rm"),
+    *(
+        "awk",
+        "bash",
+        "cat",
+        "cmp",
+        "cp",
+        "curl",
+        "du",
+        "cut",
+        "echo",
+        "env",
+        "grep",
+        "head",
+        "kill",
+        "ls",
+        "mkdir",
+        "mv",
+        "rm",
+    ),
     *("sed", "sh", "sleep", "sort", "tail", "test", "touch", "tr", "uname", "wc"),
 )
 #: largest size of our own files after installing, in MB; those of the dependencies are theirs

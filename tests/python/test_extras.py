@@ -153,6 +153,51 @@ def test_each_function_names_its_extra(tmp_path: Path, package: str, use: str, e
     assert done.stdout.strip() == f"unsupported pip install '{OURS}[{extra}]'", done.stdout + done.stderr
 
 
+OPTIONAL = [
+    "pyarrow",
+    "pandas",
+    "polars",
+    "xarray",
+    "dask",
+    "distributed",
+    "zarr",
+    "matplotlib",
+    "astropy",
+    "pvl",
+]
+BASE = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hidden())
+import h5py, icecore, numpy
+with h5py.File("a.h5", "w") as file:
+    file["x"] = numpy.arange(9.0)
+with open("t.csv", "w") as file:
+    file.write("a,b\\n" + "".join(f"{{n}},{{n / 2}}\\n" for n in range(99)))
+icecore.link("a.h5", into="r.icecore")
+icecore.pack("a.h5", into="r.icecore", group="/packed")
+icecore.pack("t.csv", into="r.icecore")
+icecore.pack({{"t": numpy.arange(3)}}, into="r.icecore", group="/memory")
+repo = icecore.open("r.icecore")
+assert repo["/a/x"][...].sum() == repo["/packed/x"][...].sum() == 36
+assert repo.table("/t").to_numpy(where="a > 90")["a"].tolist() == [*range(91, 99)]
+assert repo.verify(deep=True) == []
+assert not [name for name in sys.modules if name.partition(".")[0] in {packages!r}]
+"""
+
+
+def test_the_base_install_links_packs_and_queries(tmp_path: Path) -> None:
+    """No package of an extra is imported, neither directly nor on the way."""
+    packages = {module for modules in errors.EXTRAS.values() for module in modules}
+    assert set(OPTIONAL) <= packages
+    command = [sys.executable, "-c", BASE.format(packages=packages)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_version_is_that_of_the_workspace() -> None:
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())
     assert icecore.__version__ == cargo["workspace"]["package"]["version"]

@@ -11,11 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from io import BytesIO
 from math import prod
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
 from icecore import errors
 from icecore.sources.files import object_stores
@@ -23,6 +21,9 @@ from icecore.sources.files.archives import FAULTS, content
 from icecore.sources.files.byte_source import whole
 from icecore.sources.files.identity import is_remote
 from icecore.sources.files.zip_directory import ZARR
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _METADATA = {*ZARR, ".zattrs", ".zmetadata"}
 _TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -200,6 +201,10 @@ def recorded(folder: str, grid: tuple[int, ...], record: int) -> Columns:
     Raises:
         Error: ``corrupt`` if a file is invalid.
     """
+    # Only references in Parquet need pyarrow.
+    import pyarrow as pa
+    from pyarrow import parquet
+
     known: dict[str, int] = {}
     parts: list[tuple[np.ndarray, ...]] = []
     inline: dict[int, bytes] = {}

@@ -8,7 +8,6 @@ from typing import Any
 
 from icecore import errors
 from icecore.sources.mapping.array_map import ArrayMap
-from icecore.sources.memory import arrow_tables
 
 #: what `pack` takes, for the hint of an error
 ACCEPTED = (
@@ -24,14 +23,17 @@ def kind_of(item: Any) -> str | None:
         return "xarray"
     if isinstance(item, Mapping):
         return "arrays"
-    return "table" if arrow_tables.accepts(item) else None
+    pandas = sys.modules.get("pandas")
+    is_frame = pandas is not None and isinstance(item, pandas.DataFrame)
+    return "table" if is_frame or hasattr(item, "__arrow_c_stream__") else None
 
 
 def open(item: Any, name: str) -> ArrayMap:
     """Index an object in memory; its data is read when it is packed.
 
     Raises:
-        Error: ``invalid`` for an object of another type; ``dtype`` for values that Zarr has no type for.
+        Error: ``invalid`` for an object of another type; ``dtype`` for values that Zarr has no type for;
+            ``unsupported`` for a table if pyarrow is not installed.
     """
     kind = kind_of(item)
     if kind == "xarray":
@@ -39,6 +41,11 @@ def open(item: Any, name: str) -> ArrayMap:
 
         return xarray_objects.open(item, name)
     if kind == "table":
+        try:  # pyarrow is an extra, and takes long to import
+            from icecore.sources.memory import arrow_tables
+        except ModuleNotFoundError:
+            message = f"packing a table in memory ({type(item).__name__}) needs pyarrow"
+            raise errors.needs("table", message) from None
         return arrow_tables.open(item, name)
     if kind == "arrays":
         from icecore.sources.memory import array_mappings

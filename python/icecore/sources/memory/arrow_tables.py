@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def accepts(item: Any) -> bool:
-    """Whether an object is a table: a pandas data frame, or what exports Arrow streams. Imports nothing."""
-    return hasattr(item, "__arrow_c_stream__") or _is_frame(item)
-
-
 def _is_frame(item: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(item, pandas.DataFrame)
@@ -41,7 +36,7 @@ def open(item: Any, name: str) -> ArrayMap:
     """Index a table in memory; a stream is read to its end.
 
     Raises:
-        Error: ``unsupported`` where pyarrow is missing; ``invalid`` for an object that is not a table, or
+        Error: ``invalid`` for an object that is not a table, or
             names that no array can have; ``dtype`` for columns whose values can't be stored without loss.
     """
     table = _table(item)
@@ -58,11 +53,6 @@ def open(item: Any, name: str) -> ArrayMap:
 
 
 def _table(item: Any) -> pa.Table:
-    try:
-        import pyarrow as pa
-    except ModuleNotFoundError:
-        message = f"packing a table in memory ({type(item).__name__}) needs pyarrow"
-        raise errors.needs("table", message) from None
     try:
         if _is_frame(item):
             return pa.Table.from_pandas(_indexed(item), preserve_index=False)
