@@ -46,9 +46,9 @@ def _pairs(columns: dict[str, Array]) -> Iterator[tuple[str, str]]:
             yield lower[east], lower[north]
     yield from product(_stated(columns, "longitude", "east"), _stated(columns, "latitude", "north"))
     for name in columns:
-        for east, north in _WORDS:
-            twin = lower.get(north.sub(rf"\g<1>{east}", name).lower())
-            if north.search(name) and twin is not None:
+        for word, pattern in _WORDS:
+            twin = lower.get(pattern.sub(rf"\g<1>{word}", name).lower())
+            if pattern.search(name) and twin is not None:
                 yield twin, name
     if "x" in lower and "y" in lower:
         yield lower["x"], lower["y"]
