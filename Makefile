@@ -10,7 +10,7 @@ SOURCES := $(shell git ls-files 'crates/*/src/*' 'python/src/*' Cargo.toml Cargo
 # cargo builds for one interpreter at a time; naming it keeps the cache of all targets the same
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help demo test test-rust test-python test-integration integration-deps corpus coverage lint bench fuzz miri viewer docs docs-rust build wheel clean
+.PHONY: help demo test test-rust test-python test-integration integration-deps corpus coverage lint bench fuzz miri viewer docs docs-rust build wheel sdist release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 20
@@ -67,9 +67,13 @@ wheel: $(VENV)/.python  ## a wheel for every Python ≥ 3.11 in dist/, run in cl
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group wheel
 	rm -rf dist
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build --profile dist --out dist $(WHEEL_FLAGS)
-	tools/check_wheel.sh dist/icecore-*.whl $(CURDIR)/$(BIN)/python
+	tools/check_wheel.sh dist/icecore_archive-*.whl $(CURDIR)/$(BIN)/python
 
-lint: build  ## formatters, linters, types, module cycles
+sdist: $(VENV)/.python  ## the source archive in dist/; it builds without git and node
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group wheel
+	$(BIN)/maturin sdist --out dist
+
+lint: build  ## formatters, linters, types, module cycles, workflows
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -q -- -D warnings
 	$(BIN)/ruff check python tests bench tools
@@ -79,6 +83,7 @@ lint: build  ## formatters, linters, types, module cycles
 	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/docs/charts.py --check
 	$(BIN)/python tools/viewer.py --check
+	$(BIN)/python tools/lint_files.py
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else echo "cargo-deny is not installed: licences and advisories are not checked"; fi
 
 bench: build  ## every measured claim beside its peers, as a table in bench/RESULTS.md
@@ -96,6 +101,10 @@ miri:  ## undefined behaviour in the portable code of our codecs and decoders (r
 
 viewer:  ## the page of `icecore serve`, from viewer/ into the package (needs node)
 	python3 tools/viewer.py
+
+# make release VERSION=0.2.0
+release: build  ## check everything, set the version, date the changelog, commit; prints the commands for tag and push
+	$(BIN)/python tools/release.py $(VERSION)
 
 docs: build  ## the documentation site in site/, strictly: a warning is an error
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install -q --group docs

@@ -15,6 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO
 
@@ -95,10 +96,22 @@ def follow(stream: IO[bytes], progress: Progress) -> deque[str]:
     return kept
 
 
+def remove_old_name(env: dict[str, str]) -> None:
+    """Uninstall a distribution of the old name `icecore`: with both, every entry point would exist twice."""
+    try:
+        version("icecore")
+    except PackageNotFoundError:
+        return
+    uv = str(MATURIN.with_name("uv"))
+    uninstall = [uv, "pip", "uninstall", "-q", "--python", sys.executable, "icecore"]
+    subprocess.run(uninstall, env=env, check=True)
+
+
 def main(arguments: list[str]) -> int:
     progress = Progress()
     progress.show("building the Rust engine (a first build takes minutes)")
     env = {**os.environ, "CARGO_TERM_PROGRESS_WHEN": "always", "CARGO_TERM_PROGRESS_WIDTH": "100"}
+    remove_old_name(env)
     command = [str(MATURIN), "develop", *arguments]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdout is not None

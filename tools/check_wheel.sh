@@ -52,14 +52,14 @@ for extra, use in lacking.items():
     try:
         use()
     except icecore.errors.Error as error:
-        assert f"pip install 'icecore[{extra}]'" in str(error), f"{extra}: {error}"
+        assert f"pip install 'icecore-archive[{extra}]'" in str(error), f"{extra}: {error}"
     else:
         raise SystemExit(f"{extra}: works without its extra")
 print("base: errors name the extra that is missing")
 PY
 extras=$("$work/base/bin/python" -c '
 from importlib.metadata import metadata
-print(*[e for e in metadata("icecore").get_all("Provides-Extra") if e != "test"])')
+print(*[e for e in metadata("icecore-archive").get_all("Provides-Extra") if e != "test"])')
 for extra in $extras; do
     install "$extra" "$extra"
     "$work/$extra/bin/python" - "$extra" <<'PY'
@@ -67,7 +67,7 @@ import importlib.metadata as m, re, sys
 import icecore  # noqa: F401
 extra = sys.argv[1]
 missing = []
-for line in m.requires("icecore"):
+for line in m.requires("icecore-archive"):
     name, _, marker = line.partition(";")
     if f"extra == '{extra}'" in marker.replace('"', "'"):
         package = re.match(r"[\w.-]+", name)[0]

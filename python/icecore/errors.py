@@ -112,6 +112,71 @@ def make(kind: str, message: str, hint: str = "") -> Error:
     return KINDS.get(kind, Error)(message, hint, kind=kind)
 
 
+#: the name on the package index; the module, the command and the stored format are called icecore
+DISTRIBUTION = "icecore-archive"
+#: extra → the packages that it installs, by the names that Python imports
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "xarray": ("xarray",),
+    "dask": ("dask", "distributed"),
+    "zarr": ("zarr", "numcodecs", "icechunk"),
+    "plot": ("matplotlib",),
+    "table": ("pyarrow", "pandas", "polars", "shapely"),
+    "plugins": ("hdf5plugin",),
+    "pds": ("pvl", "backports"),
+    "votable": ("astropy",),
+    "root": ("awkward", "uproot"),
+    "gw": ("gwpy", "igwn_segments"),
+    "serve": (),
+    "all": (),
+}
+
+
+def extra_of(module: str) -> str:
+    """Return the extra that installs a module, ``"all"`` for one that no extra names.
+
+    Example:
+        >>> extra_of("pyarrow.parquet")
+        'table'
+    """
+    package = module.partition(".")[0]
+    return next((extra for extra, packages in EXTRAS.items() if package in packages), "all")
+
+
+def installing(extra: str) -> str:
+    """Return the command that installs an extra.
+
+    Raises:
+        Error: ``invalid`` for an unknown extra.
+
+    Example:
+        >>> installing("table")
+        "pip install 'icecore-archive[table]'"
+    """
+    if extra not in EXTRAS:
+        raise make("invalid", f"{DISTRIBUTION} has no extra {extra!r}", f"one of {', '.join(EXTRAS)}")
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def needs(extra: str, message: str, otherwise: str = "") -> Error:
+    """Return the ``unsupported`` error of a function that needs an extra; its hint installs the extra.
+
+    Args:
+        extra: a key of :data:`EXTRAS`.
+        message: the function or the input, and the package that is missing.
+        otherwise: another way, for the end of the hint.
+
+    Raises:
+        Error: ``invalid`` for an unknown extra.
+
+    Example:
+        >>> print(needs("plot", "figures need matplotlib"))
+        figures need matplotlib
+          try: pip install 'icecore-archive[plot]'
+    """
+    hint = installing(extra)
+    return make("unsupported", message, f"{hint}, or {otherwise}" if otherwise else hint)
+
+
 def or_rest(error: Error) -> Error:
     """Return ``error`` with a hint that ``--keep-going`` skips the object that failed."""
     skip = "skip it and continue: --keep-going"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -45,6 +46,19 @@ def blocks(page: Path) -> Iterator[Block]:
         if match[1] in _RUN:
             mark = _MARK.search(text[: match.start()].rstrip("\n"))
             yield Block(match[1], match[2], text.count("\n", 0, match.start()) + 2, mark[1] if mark else None)
+
+
+def needs(page: Path) -> tuple[list[str], list[str]]:
+    """The extras, and the packages of others, that a page names before its first block that runs."""
+    text = page.read_text(encoding="utf-8")
+    extras = set(re.findall(r"icecore-archive\[(\w+)\]", text))
+    named = re.search(r"^The tutorial takes [^.]*\.", text, re.MULTILINE)
+    if named is None:
+        return sorted(extras), []
+    extras |= set(re.findall(r"`(\w+)`", named[0]))
+    commands = re.findall(r"`pip install ([^`]+)`", named[0])
+    packages = [word for command in commands for word in shlex.split(command)]
+    return sorted(extras), packages
 
 
 def run(page: Path, environment: dict[str, str]) -> None:

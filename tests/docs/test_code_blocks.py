@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import doc_pages
 import icecore
 import pytest
+from icecore import errors
 
 #: blocks that need a network, a running server, credentials or a reader's own files; may only go down
 MOST_SKIPPED = 7
@@ -30,7 +32,7 @@ _NEEDED = (
 _NEEDED_BY = {
     "plain-zarr": ("icechunk",),
     "serve": ("h5pyd",),
-    "serve-an-archive": ("h5pyd",),
+    "serve-an-archive": ("h5pyd", "aiohttp"),
     "many-machines": ("distributed",),
 }
 
@@ -72,6 +74,23 @@ def test_few_blocks_are_skipped() -> None:
     print(f"{run} code blocks run, {len(skipped)} skipped: {skipped}")
     assert len(skipped) <= MOST_SKIPPED
     assert run >= 40
+
+
+#: modules of the base install
+_BASE = {"h5py", "icecore", "numpy", "rich", "typer"}
+TUTORIALS = [page for page in doc_pages.pages() if page.parent.name == "tutorials"]
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_names_the_packages_that_it_imports(page: Path) -> None:
+    extras, packages = doc_pages.needs(page)
+    named = {re.split(r"\W", package)[0] for package in packages}
+    named |= {module for extra in extras for module in errors.EXTRAS[extra]}
+    used: set[str] = set()
+    for block in doc_pages.blocks(page):
+        if block.language == "python":
+            used |= set(re.findall(r"^(?:import|from) (\w+)", block.text, re.MULTILINE))
+    assert used - set(sys.stdlib_module_names) - _BASE <= named
 
 
 @pytest.mark.parametrize(

@@ -89,4 +89,4 @@ def test_a_missing_extra_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(Error, match=f"{verb} needs {package}") as caught:
         getattr(array, verb)()
-    assert caught.value.hint == f"pip install 'icecore[{package}]'"
+    assert caught.value.hint == f"pip install 'icecore-archive[{package}]'"

@@ -79,8 +79,10 @@ def test_without_uproot_and_matplotlib_the_report_says_so(
         monkeypatch.setitem(sys.modules, package, None)
     assert cli.run(["demo", str(tmp_path / "d")]) == 0
     said = capsys.readouterr().out
-    assert "no ROOT file: writing one needs uproot: pip install 'icecore[root]'" in said
-    assert "no picture of H1:DEMO-STRAIN: figures need matplotlib: pip install 'icecore[plot]'" in said
+    assert "no ROOT file: writing one needs uproot: pip install 'icecore-archive[root]'" in said
+    assert (
+        "no picture of H1:DEMO-STRAIN: figures need matplotlib: pip install 'icecore-archive[plot]'" in said
+    )
     assert "80 of 80 arrays" in said
 
 

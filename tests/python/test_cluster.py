@@ -237,7 +237,7 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Error) as error, connected("tcp://127.0.0.1:9"):
         pass
     assert error.value.kind == "unsupported"
-    assert "icecore[dask]" in error.value.hint
+    assert "icecore-archive[dask]" in error.value.hint
 
 
 def test_a_scheduler_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,8 +56,10 @@ def test_moved_directory(tmp_path: Path) -> None:
     before = len(icecore.open(repo).log())
     new = tmp_path / "new place"
     old.rename(new)
-    with pytest.raises(icecore.Error, match="No such file"):
+    with pytest.raises(icecore.Error, match="No such file") as caught:
         icecore.open(repo)["/a/x"][...]
+    assert caught.value.kind == "source-missing"
+    assert "icecore relink OLD NEW" in caught.value.hint
     calls = []
     report = icecore.relink(old, new, repo, progress=lambda *call: calls.append(call))
     assert [file.state for file in report.files] == ["relinked"] * 3

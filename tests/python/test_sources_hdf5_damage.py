@@ -218,7 +218,7 @@ def test_a_missing_filter_where_only_edges_are_copied(
     amap = open_source(path)
     assert list(amap.arrays) == ["/y"]
     assert [(note.path, note.kind) for note in amap.dropped] == [("/x", "unsupported")]
-    assert "icecore[plugins]" in amap.dropped[0].message
+    assert "icecore-archive[plugins]" in amap.dropped[0].message
 
 
 def series(folder: Path, hurt: str) -> list[str]:

@@ -443,7 +443,7 @@ def test_a_missing_package_is_told_by_its_extra(
 
     (tmp_path / "k.json").write_text('{"version": 1, "refs": {".zgroup": "{}"}}')
     monkeypatch.setattr("icecore.sources.import_module", missing)
-    with pytest.raises(errors.Error, match=re.escape(f"pip install 'icecore[{extra}]'")):
+    with pytest.raises(errors.Error, match=re.escape(f"pip install 'icecore-archive[{extra}]'")):
         open_source(str(tmp_path / "k.json"))
 
 

@@ -104,4 +104,4 @@ def test_without_astropy_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "astropy", None)
     with pytest.raises(icecore.Error, match="needs the package astropy") as error:
         icecore.pack(path, tmp_path / "r.icecore")
-    assert "icecore[votable]" in error.value.hint
+    assert "icecore-archive[votable]" in error.value.hint

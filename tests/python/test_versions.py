@@ -532,3 +532,110 @@ def test_info_says_who_can_read_an_array(repo_path: str) -> None:
     ]
     assert said[0] == "any Zarr v3 reader"
     assert "installed icecore (icecore.byteplanes)" in said[1]
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> tuple[str, list[str]]:
+    """A repository with four commits of /x, and their ids, oldest first."""
+    path = str(tmp_path / "four.icecore")
+    icecore.create(path)
+    ids = []
+    for number in range(4):
+        with icecore.open(path).writer(message=f"commit {number}") as w:
+            (w.array("/x", "i4", (3,)) if number == 0 else w["/x"])[...] = number
+        ids.append(icecore.open(path).snapshot_id)
+    icecore.open(path).tag("v3", ids[2])
+    icecore.open(path).branch("run", ids[1])
+    return path, ids
+
+
+REVISIONS = [
+    ("main~0", 3),
+    ("main~1", 2),
+    ("main~", 2),
+    ("main^", 2),
+    ("main~3", 0),
+    ("main^^~1", 0),
+    ("v3~2", 0),
+    ("run~1", 0),
+    ("@{2999-11-01}", 3),
+    ("@{2999-11-01}~1", 2),
+    ("run@{2999-11-01T10:00:00+02:00}", 1),
+    ("2999-11-01~2", 1),
+]
+
+
+@pytest.mark.parametrize(("revision", "number"), REVISIONS)
+def test_revisions_as_in_git(four: tuple[str, list[str]], revision: str, number: int) -> None:
+    path, ids = four
+    repo = icecore.open(path)
+    assert repo.at(revision).snapshot_id == ids[number]
+    assert repo.at(revision)["/x"][...].tolist() == [number] * 3
+    address = f"{path}{revision}" if revision.startswith("@") else f"{path}@{revision}"
+    assert icecore.open(address).snapshot_id == ids[number]
+    assert icecore.open(f"{path}@{revision}").snapshot_id == ids[number]
+    assert sorted(repo.diff(revision, "main").chunks) == ([] if number == 3 else ["/x"])
+    assert sorted(repo.diff("main", revision).chunks) == ([] if number == 3 else ["/x"])
+    repo.tag("made", revision)
+    repo.branch("started", revision)
+    assert (repo.tags["made"], repo.branches["started"]) == (ids[number], ids[number])
+    with pytest.raises(Error, match="not a branch"):
+        icecore.open(address).writer().__enter__()
+
+
+@pytest.mark.parametrize("words", [["diff", "{r}", "main~1", "main"], ["diff", "{r}@main~1", "main~3"]])
+def test_revisions_on_the_command_line(four: tuple[str, list[str]], words: list[str]) -> None:
+    done = CliRunner().invoke(table(), [word.format(r=four[0]) for word in words])
+    assert done.exit_code == 0
+    assert "~ /x: 1 chunk written" in done.stdout
+
+
+def test_revisions_of_every_reading_command(four: tuple[str, list[str]]) -> None:
+    path, ids = four
+
+    def out(*words: str) -> str:
+        done = CliRunner().invoke(table(), list(words))
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert out("read", f"{path}@main~3", "/x") == out("read", f"{path}@{ids[0]}", "/x")
+    assert out("read", f"{path}@main~3", "/x") != out("read", path, "/x")
+    assert out("log", f"{path}@main~1", "-n", "1").startswith(ids[2])
+    assert out("log", f"{path}@{{2999-11-01}}~2", "-n", "1").startswith(ids[1])
+    assert "x  int32  (3,)" in out("ls", f"{path}@main^")
+    assert out("tag", f"{path}@main~2", "early").startswith(ids[1])
+
+
+@pytest.mark.parametrize(
+    "revision", ["main~9", "nosuch~1", "@{yesterday}", "@{1999-01-01}", "main~99999999999999999999"]
+)
+def test_unknown_revisions_are_not_found(four: tuple[str, list[str]], revision: str) -> None:
+    with pytest.raises(Error) as caught:
+        icecore.open(four[0]).at(revision)
+    assert (caught.value.kind, bool(caught.value.hint)) == ("not-found", True)
+
+
+@pytest.mark.parametrize("name", ["a~1", "a^", "a~"])
+def test_names_that_are_revisions_are_refused(four: tuple[str, list[str]], name: str) -> None:
+    for make in (icecore.open(four[0]).tag, icecore.open(four[0]).branch):
+        with pytest.raises(Error, match="not a valid name"):
+            make(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a.icecore@{2026-11-01}", ("a.icecore", "@{2026-11-01}")),
+        ("a.icecore@@{2026-11-01}", ("a.icecore", "@{2026-11-01}")),
+        ("a.icecore@run@{2026-11-01}~1", ("a.icecore", "run@{2026-11-01}~1")),
+        ("a.icecore@main~1", ("a.icecore", "main~1")),
+        ("s3://bucket/a@{2026-11-01T10:00:00Z}", ("s3://bucket/a", "@{2026-11-01T10:00:00Z}")),
+        ("s3://bucket/a@v1^", ("s3://bucket/a", "v1^")),
+        ("@{2026-11-01}", ("@{2026-11-01}", None)),
+        ("a{1}", ("a{1}", None)),
+    ],
+)
+def test_addresses_with_revisions(text: str, parts: tuple[str, str | None]) -> None:
+    from icecore.repository.address import split_ref
+
+    assert split_ref(text) == parts

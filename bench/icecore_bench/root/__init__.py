@@ -37,7 +37,7 @@ def run(folder: Path, source: str | None, say: Callable[[str], None], quick: boo
         import uproot  # noqa: F401
     except ModuleNotFoundError:
         message = "the study writes its trees with uproot and awkward, which are not installed"
-        raise errors.make("unsupported", message, "pip install 'icecore[root]'") from None
+        raise errors.needs("root", message) from None
     before = os.environ.get("ICECORE_CACHE")
     os.environ["ICECORE_CACHE"] = "0"
     outcome = Outcome("root")

@@ -49,6 +49,7 @@ mod remove;
 mod repo;
 mod repo_state;
 mod resolve;
+mod revision;
 mod root;
 mod runtime;
 mod seal;

@@ -10,7 +10,7 @@ use icechunk::format::repo_info::RepoInfo;
 use icecore_grid::{Error, ErrorKind, Result};
 
 use crate::repo_state::RepoState;
-use crate::{error, time};
+use crate::{error, revision, time};
 
 /// Branches and tags at one moment.
 pub(crate) struct Names {
@@ -64,6 +64,11 @@ pub(crate) fn check(name: &str) -> Result<()> {
         return Err(Error::new(ErrorKind::Invalid, format!("{name:?} is not a valid name for a branch or tag"))
             .hint("use letters, digits, dots, dashes and underscores"));
     }
+    if revision::parse(name).is_some() {
+        let message =
+            format!("{name:?} is not a valid name for a branch or tag: `~`, `^` and `{{…}}` name earlier versions");
+        return Err(Error::new(ErrorKind::Invalid, message).hint("use letters, digits, dots, dashes and underscores"));
+    }
     if time::parse(name).is_some() {
         let message = format!("{name} is a time: REPO@{name} means the newest commit until then");
         return Err(Error::new(ErrorKind::Invalid, message).hint(format!("choose another name, v{name} for instance")));
@@ -110,7 +115,7 @@ mod tests {
     #[test]
     fn names() {
         assert!(check("v1.0_x-y").is_ok());
-        assert!(["", "-x", "a b", "a@b", "a/b"].iter().all(|name| check(name).is_err()));
+        assert!(["", "-x", "a b", "a@b", "a/b", "a~1", "a~", "a^", "{x}"].iter().all(|name| check(name).is_err()));
         assert!(["2024-01-01", "2024-01-01T12:30", "2024-01-01T12:30:00Z"].iter().all(|name| check(name).is_err()));
         assert!(
             ["2024", "2024-01", "20240101", "v2024-01-01", "2024-01-01-run"].iter().all(|name| check(name).is_ok())

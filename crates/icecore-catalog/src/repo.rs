@@ -56,6 +56,7 @@ impl Repo {
 
     /// The version that a branch, tag, snapshot id (or its beginning) or ISO time names, looked up in this order; None: `main`.
     /// A time selects the last commit of `main` at or before it. A date means its last moment; without a zone it is UTC.
+    /// Revisions in git's notation follow: `main~1`, `v1^`, `@{2026-11-01}`, `run@{2026-11-01}`.
     ///
     /// # Errors
     /// NotFound, listing the existing names.

@@ -140,6 +140,39 @@ fn time_travel() {
     assert!(error.message.contains("at or before 1999-01-01"), "{}", error.message);
 }
 
+#[test]
+fn revisions_count_back_from_a_version() {
+    let home = Home::new();
+    let commits: Vec<String> = ["/a", "/b", "/c"].iter().map(|path| home.commit_array(path)).collect();
+    home.repo.create_tag("v2", Some(&commits[1])).unwrap();
+    let id = |reference: &str| home.repo.snapshot(Some(reference)).map(|found| found.id().to_owned());
+    for (reference, expected) in [
+        ("main~0", &commits[2]),
+        ("main~1", &commits[1]),
+        ("main^", &commits[1]),
+        ("main~", &commits[1]),
+        ("main~2", &commits[0]),
+        ("main^~1", &commits[0]),
+        ("v2~1", &commits[0]),
+        ("2999-12-31~1", &commits[1]),
+        ("@{2999-12-31}", &commits[2]),
+        ("{2999-12-31}~2", &commits[0]),
+        ("v2@{2999-12-31}", &commits[1]),
+    ] {
+        assert_eq!(&id(reference).unwrap(), expected, "{reference}");
+    }
+    assert_eq!(&id(&format!("{}~1", commits[2])).unwrap(), &commits[1]);
+    let log = home.repo.log(None, None).unwrap();
+    assert_eq!(id(&format!("main~{}", log.len() - 1)).unwrap(), log[log.len() - 1].id);
+    for missing in [format!("main~{}", log.len()), "nosuch~1".into(), "main@{yesterday}".into(), "@{1999-01-01}".into()]
+    {
+        assert_eq!(id(&missing).unwrap_err().kind, ErrorKind::NotFound, "{missing}");
+    }
+    for name in ["a~1", "a^", "a~"] {
+        assert_eq!(home.repo.create_branch(name, None).unwrap_err().kind, ErrorKind::Invalid, "{name}");
+    }
+}
+
 /// Microseconds since 1970 as ISO text, by the proleptic Gregorian calendar.
 fn utc(us: i64) -> String {
     let (days, rest) = (us.div_euclid(86_400_000_000), us.rem_euclid(86_400_000_000));

@@ -45,7 +45,7 @@ def _distributed() -> Any:
         import distributed
     except ModuleNotFoundError:
         message = "work on many machines needs dask and distributed"
-        raise errors.make("unsupported", message, "pip install 'icecore[dask]'") from None
+        raise errors.needs("dask", message) from None
     return distributed
 
 

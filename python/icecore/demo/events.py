@@ -24,7 +24,7 @@ def show(folder: Path, into: str, outcome: Outcome) -> None:
     try:
         written = root.events(path)
     except ModuleNotFoundError:
-        outcome.notes.append("no ROOT file: writing one needs uproot: pip install 'icecore[root]'")
+        outcome.notes.append(f"no ROOT file: writing one needs uproot: {errors.installing('root')}")
         return
     report = link([f"{path}:Events"], into, GROUP)
     repo = open(into)

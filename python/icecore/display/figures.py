@@ -22,7 +22,7 @@ def blank(width: float, height: float) -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "figures need matplotlib", "pip install 'icecore[plot]'") from None
+        raise errors.needs("plot", "figures need matplotlib") from None
     figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

@@ -63,7 +63,7 @@ def draw(array: Array, sel: tuple[Any, ...], path: str) -> dict[str, Any]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "pictures need matplotlib", "pip install 'icecore[plot]'") from None
+        raise errors.needs("plot", "pictures need matplotlib") from None
     drawn = _read(array, kept)
     figure = Figure(figsize=(9, 5), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)

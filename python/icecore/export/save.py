@@ -144,7 +144,7 @@ def _parquet(array: Array, sel: Sel, data: np.ndarray, path: str) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "Parquet needs pyarrow", "pip install 'icecore[table]'") from None
+        raise errors.needs("table", "Parquet needs pyarrow") from None
     tables = map(pa.table, columns(array, sel, _scalars(array, data)))
     try:
         first = next(tables)

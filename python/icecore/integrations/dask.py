@@ -24,7 +24,7 @@ def to_dask(array: Array, chunks: Any = None) -> Any:
     try:
         import dask.array as da
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+        raise errors.needs("dask", "to_dask needs dask") from None
     chunks = blocks(array) if chunks is None else chunks
     return da.from_array(SealedArray(array), chunks=chunks, asarray=False, fancy=True)
 
@@ -38,7 +38,7 @@ def table_to_dask(table: Table, columns: Sequence[str] | None, where: str | None
     try:
         import dask.dataframe as dd
     except ImportError:
-        raise errors.make("unsupported", "to_dask needs dask", "pip install 'icecore[dask]'") from None
+        raise errors.needs("dask", "to_dask needs dask") from None
     names = [*table, *table._lists] if columns is None else table._names(columns)
     read = partial(_partition, Sealed(table), names, where)
     ranges = row_ranges(table, names)

@@ -51,7 +51,7 @@ def gwpy(
     try:
         from gwpy.timeseries import TimeSeries
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+        raise errors.needs("gw", "gwpy is not installed") from None
     if gaps == "ignore":
         message = "gaps='ignore' gives samples without one time axis"
         raise errors.make("invalid", message, "gaps='pad', or read each of array.segments")
@@ -115,5 +115,5 @@ def register() -> None:
         from gwpy.io.registry import default_registry
         from gwpy.timeseries import TimeSeries
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "gwpy is not installed", "pip install gwpy") from None
+        raise errors.needs("gw", "gwpy is not installed") from None
     default_registry.register_reader("icecore", TimeSeries, read_time_series, force=True)

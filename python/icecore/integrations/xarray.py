@@ -65,7 +65,7 @@ class IcecoreBackend(BackendEntrypoint):
             mask_and_scale, decode_times, concat_characters, decode_coords, drop_variables, use_cftime,
                 decode_timedelta: as in :func:`xarray.open_dataset`.
             group: path of the group; the root by default.
-            ref: a branch, tag, snapshot id or ISO time, instead of one after ``@``.
+            ref: a branch, tag, snapshot id, ISO time or revision, instead of one after ``@``.
             storage: credentials and settings of the object store.
             allow_links: URL prefixes that linked files may be read from.
             rtol: largest accepted relative error of floating-point numbers stored in byte planes. The

@@ -39,17 +39,16 @@ def store(repo: Repo, via: str = "auto") -> Any:
         if made is not None:
             return made
         if via == "icechunk":
-            raise errors.make(
-                "unsupported",
-                f"Icechunk's store for {repo.url} needs a local folder and the package icechunk ≥ 2",
-                "pip install 'icecore[zarr]' on Python 3.12 or newer, or use via='icecore'",
+            raise errors.needs(
+                "zarr",
+                f"Icechunk's store for {repo.url} needs a local folder, the package icechunk ≥ 2"
+                " and Python 3.12 or newer",
+                "use via='icecore'",
             )
     try:
         from icecore.integrations.zarr_view import DecodedStore
     except ModuleNotFoundError as error:
-        raise errors.make(
-            "unsupported", f"a Zarr store needs {error.name}", "pip install 'icecore[zarr]'"
-        ) from None
+        raise errors.needs("zarr", f"a Zarr store needs {error.name}") from None
     return DecodedStore(repo)
 
 

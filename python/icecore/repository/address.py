@@ -17,6 +17,8 @@ _SCHEME = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _NEARLY = re.compile(r"^(s3|gs|gcs|az|abfss?|https?|file|memory):/?(?!/)", re.IGNORECASE)
 #: names in the directory of a repository; a data directory may contain one of them, but rarely several
 _PARTS = ("repo", "refs", "snapshots", "transactions")
+#: the end of a version in git's notation: `@{2026-11-01}`, `@{2026-11-01}~1`
+_AT_TIME = re.compile(r"(?<!^)@\{[^{}@]*\}[~^\d]*$")
 _INSIDE = re.compile(r"^(?P<repo>.*?[^:/]):(?P<path>/(?!/).*)$")
 
 
@@ -58,6 +60,9 @@ def is_url(text: str) -> bool:
 def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Split ``moon.icecore@v1`` into (``moon.icecore``, ``v1``); the second is None without a version.
 
+    The version of ``a.icecore@{2026-11-01}`` is ``@{2026-11-01}``, that of ``a.icecore@run@{2026-11-01}`` is
+    ``run@{2026-11-01}``.
+
     An ``@`` in the name of a directory or in the host of a URL does not start a version. Neither does one in
     the name of a repository that does not exist yet (``me@home.icecore``).
     """
@@ -70,6 +75,9 @@ def split_ref(text: str | os.PathLike[str]) -> tuple[str, str | None]:
             host_end = 0
     elif local(text).exists():
         return text, None
+    if time := _AT_TIME.search(text):
+        place, base = split_ref(text[: time.start()].removesuffix("@"))
+        return place, (base or "") + time[0]
     at = text.rfind("@")
     if at <= host_end or at == len(text) - 1 or _in_folder(text, at):
         return text, None
@@ -188,7 +196,7 @@ def version(ref: str, what: str = "a version") -> str:
     if isinstance(ref, str):
         return ref
     given: Any = ref
-    hint = 'a branch, a tag, a snapshot id or an ISO time: "main"'
+    hint = 'a branch, a tag, a snapshot id, an ISO time or a revision: "main", "main~1"'
     if isinstance(getattr(given, "id", None), str):
         hint = f'give its id: "{given.id}"'
     elif hasattr(given, "isoformat"):

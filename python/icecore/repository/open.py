@@ -21,8 +21,8 @@ def open(
     """Open a repository: ``moon.icecore``, ``moon.icecore@v1``, ``s3://bucket/moon@2026-11-01T00:00:00Z``.
 
     Args:
-        url: a directory or URL, optionally followed by ``@`` and a branch, tag, snapshot id or ISO time.
-            The default is branch ``main``.
+        url: a directory or URL, optionally followed by ``@`` and a branch, tag, snapshot id or ISO time,
+            or a revision such as ``main~1``, see :meth:`Repo.at`. The default is branch ``main``.
         storage: credentials and settings of the object store, as obstore, fsspec or AWS name them.
         allow_links: URL prefixes or directories that linked files may be read from. The default is the
             prefixes that were recorded when the files were linked.

@@ -63,7 +63,9 @@ class Repo(Hierarchy, Versions):
         """Return the same repository at another version.
 
         Args:
-            ref: a branch, a tag, a snapshot id or an ISO time.
+            ref: a branch, a tag, a snapshot id or an ISO time; or a revision as in git: ``main~1`` and
+                ``main^`` (one commit before), ``@{2026-11-01}`` and ``run@{2026-11-01}`` (the last commit
+                until a time).
 
         Raises:
             Error: ``not-found``; ``invalid`` if ``ref`` is not a string.

@@ -41,6 +41,4 @@ def provider(method: str) -> Any:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "icecore"):
             raise
-        raise errors.make(
-            "unsupported", f"{method} needs {missing}", f"pip install 'icecore[{missing}]'"
-        ) from None
+        raise errors.needs(errors.extra_of(missing), f"{method} needs {missing}") from None

@@ -64,7 +64,7 @@ class Versions:
         """Compare two versions.
 
         Args:
-            a: the older version: a branch, tag, snapshot id or time.
+            a: the older version: a branch, tag, snapshot id, time or revision (``main~1``).
             b: the newer one; this version by default.
             values: also read the written chunks of both versions and count the elements that differ.
 
@@ -119,7 +119,7 @@ class Versions:
 
         Args:
             name: the name of the tag.
-            ref: a branch, tag, snapshot id or time; this version by default.
+            ref: a branch, tag, snapshot id, time or revision; this version by default.
 
         Raises:
             Error: ``exists`` if a branch or tag has that name, or a deleted tag had it; ``not-found`` for
@@ -141,7 +141,7 @@ class Versions:
 
         Args:
             name: the name of the branch.
-            ref: a branch, tag, snapshot id or time; this version by default.
+            ref: a branch, tag, snapshot id, time or revision; this version by default.
 
         Raises:
             Error: ``exists`` if a branch or tag has that name; otherwise as :meth:`tag`.

@@ -50,9 +50,6 @@ __all__ = [
 ]
 
 #: package → the extra that installs it
-_EXTRAS = {"zarr": "zarr", "numcodecs": "zarr", "icechunk": "zarr", "pyarrow": "table", "pandas": "table"}
-_EXTRAS |= {"hdf5plugin": "plugins", "pvl": "pds", "backports": "pds", "astropy": "votable"}
-_EXTRAS |= {"awkward": "root", "uproot": "root"}
 
 
 def open_source(source: str | os.PathLike[str], *, keep_going: bool = False, **options: Any) -> ArrayMap:
@@ -118,11 +115,8 @@ def _open_as(
         return _checked(import_module(row.module).open(source, **part, **options))
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        raise errors.make(
-            "unsupported",
-            f"{source} is {row.name}, which needs the package {package}",
-            f"pip install 'icecore[{_EXTRAS.get(package, 'all')}]'",
-        ) from error
+        message = f"{source} is {row.name}, which needs the package {package}"
+        raise errors.needs(errors.extra_of(package), message) from error
 
 
 def _checked(result: ArrayMap) -> ArrayMap:

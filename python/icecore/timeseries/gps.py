@@ -135,8 +135,7 @@ def _astropy_time(what: str) -> Any:
     try:
         from astropy.time import Time
     except ModuleNotFoundError:
-        hint = "give GPS seconds, or pip install astropy"
-        raise errors.make("unsupported", f"{what} needs astropy", hint) from None
+        raise errors.needs("gw", f"{what} needs astropy", "give GPS seconds") from None
     return Time
 
 

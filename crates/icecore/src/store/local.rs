@@ -147,9 +147,10 @@ fn changed(name: &str, how: &str) -> Error {
 
 fn open_error(name: &str, linked: bool, error: &std::io::Error) -> Error {
     let (kind, hint) = match error.kind() {
-        std::io::ErrorKind::NotFound if linked => {
-            (ErrorKind::SourceMissing, "bring the linked file back to this path, or link it again where it is now")
-        }
+        std::io::ErrorKind::NotFound if linked => (
+            ErrorKind::SourceMissing,
+            "if its directory was moved: icecore relink OLD NEW --into REPO; otherwise bring the file back",
+        ),
         std::io::ErrorKind::NotFound => {
             (ErrorKind::Corrupt, "an object of the repository is missing: run `icecore verify`")
         }

@@ -279,7 +279,7 @@ pub(super) fn describe(name: &str, linked: bool, error: &object_store::Error) ->
             (ErrorKind::Permission, "give credentials in storage={…}, or storage={\"anonymous\": \"true\"}")
         }
         _ if is_missing && linked => {
-            (ErrorKind::SourceMissing, "the linked object is missing: link it again at its new address")
+            (ErrorKind::SourceMissing, "if the linked objects were moved: icecore relink OLD NEW --into REPO")
         }
         _ if is_missing => (ErrorKind::NotFound, "check the address"),
         E::Precondition { .. } | E::NotModified { .. } => {

@@ -198,9 +198,7 @@ def unzstd(path: str) -> IO[bytes]:
         try:
             from backports import zstd  # type: ignore[import-not-found,no-redef]
         except ModuleNotFoundError:
-            raise errors.make(
-                "unsupported", f"{path} is compressed with zstd", "pip install 'icecore[pds]', or unzstd it"
-            ) from None
+            raise errors.needs("pds", f"{path} is compressed with zstd", "unzstd it") from None
     # Accept the largest window (`zstd --long=31`); memory is only allocated as it is used.
     window = zstd.DecompressionParameter.window_log_max
     file = zstd.open(path, options={window: window.bounds()[1]})

@@ -252,8 +252,8 @@ def _check_filters(raw: RawDataset, plist: Any) -> None:
     if unknown := unknown_filter(filters_of(plist)):
         raise errors.make(
             "unsupported",
-            f"its filter {unknown} is not known to the HDF5 library here (pip install 'icecore[plugins]' "
-            "brings some; HDF5_PLUGIN_PATH names the folder of others)",
+            f"its filter {unknown} is not known to the HDF5 library here "
+            f"({errors.installing('plugins')} brings some; HDF5_PLUGIN_PATH names the folder of others)",
         )
 
 

@@ -62,7 +62,7 @@ def _table(item: Any) -> pa.Table:
         import pyarrow as pa
     except ModuleNotFoundError:
         message = f"packing a table in memory ({type(item).__name__}) needs pyarrow"
-        raise errors.make("unsupported", message, "pip install 'icecore[table]'") from None
+        raise errors.needs("table", message) from None
     try:
         if _is_frame(item):
             return pa.Table.from_pandas(_indexed(item), preserve_index=False)

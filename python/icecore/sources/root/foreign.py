@@ -31,7 +31,7 @@ WHY = "read by uproot"
 #: limits of the process for one branch: seconds, bytes of address space
 SECONDS = 20
 MEMORY = 4 << 30
-_MISSING = "uproot could read it: pip install 'icecore[root]'"
+_MISSING = f"uproot could read it: {errors.installing('root')}"
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,7 @@ def _by_pvl(name: str, label: str) -> Any:
     try:
         import pvl
     except ModuleNotFoundError:
-        raise errors.make(
-            "unsupported",
-            f"{name} is a PDS3 label, which needs the package pvl",
-            "pip install 'icecore[pds]'",
-        ) from None
+        raise errors.needs("pds", f"{name} is a PDS3 label, which needs the package pvl") from None
     try:
         return pvl.loads(label, lexer_fn=_Tokens, decoder=_decoder())
     except Exception as error:  # pvl raises many classes

@@ -360,9 +360,7 @@ def _zarr() -> Any:
     try:
         import zarr
     except ModuleNotFoundError as error:
-        raise errors.make(
-            "unsupported", "Zarr stores need the package zarr", "pip install 'icecore[zarr]'"
-        ) from error
+        raise errors.needs("zarr", "Zarr stores need the package zarr") from error
     zarr.config.set({"array.rectilinear_chunks": True})
     return zarr
 

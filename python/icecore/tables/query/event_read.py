@@ -279,7 +279,7 @@ def awkward() -> Any:
         import awkward
     except ModuleNotFoundError as error:
         message = "jagged columns need the package awkward"
-        raise errors.make("unsupported", message, "pip install 'icecore[root]'") from error
+        raise errors.needs("root", message) from error
     return awkward
 
 
@@ -326,11 +326,14 @@ def output(columns: dict[str, Any], library: str, rows: int) -> Any:
     if library == "arrow":
         return table
     if library == "pd":
-        return table.to_pandas()
+        try:
+            return table.to_pandas()
+        except ModuleNotFoundError as error:
+            raise errors.needs("table", "library 'pd' needs pandas") from error
     try:
         import polars
     except ModuleNotFoundError as error:
-        raise errors.make("unsupported", "library 'pl' needs polars", "pip install polars") from error
+        raise errors.needs("table", "library 'pl' needs polars") from error
     return polars.from_arrow(table)
 
 
@@ -340,7 +343,7 @@ def arrow_table(columns: dict[str, Any]) -> Any:
         import pyarrow as pa
     except ModuleNotFoundError as error:
         message = "Arrow tables need the package pyarrow"
-        raise errors.make("unsupported", message, "pip install 'icecore[table]'") from error
+        raise errors.needs("table", message) from error
     return pa.table({name: _arrow(pa, value) for name, value in columns.items()})
 
 

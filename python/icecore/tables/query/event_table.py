@@ -178,7 +178,7 @@ def skim(events: Events, path: str, columns: Any, cut: str | None, options: dict
             return _WRITE[suffix](part, first, batches)
     except ModuleNotFoundError as error:
         message = f"{path}: writing it needs the package {error.name}"
-        raise errors.make("unsupported", message, f"pip install {error.name}") from error
+        raise errors.needs(errors.extra_of(error.name or ""), message) from error
 
 
 def _parquet(path: str, first: Any, batches: Iterator[Any]) -> int:

@@ -29,7 +29,7 @@ def lazy(table: Table) -> polars.LazyFrame:
         import polars as pl
         from polars.io.plugins import register_io_source
     except ModuleNotFoundError:
-        raise errors.make("unsupported", "a LazyFrame needs polars", "pip install 'icecore[table]'") from None
+        raise errors.needs("table", "a LazyFrame needs polars") from None
     pa = arrow()
     fields = [pa.field(name, arrow_type(pa, *table._kind(name))) for name in table]
     names = [*table, *table._lists]

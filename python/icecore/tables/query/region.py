@@ -170,9 +170,7 @@ def _shapely() -> Any:
         import shapely
         import shapely.geometry
     except ModuleNotFoundError:
-        raise errors.make(
-            "unsupported", "selecting by polygons needs shapely", "pip install 'icecore[table]'"
-        ) from None
+        raise errors.needs("table", "selecting by polygons needs shapely") from None
     return shapely
 
 

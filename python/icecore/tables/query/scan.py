@@ -283,9 +283,7 @@ def arrow() -> Any:
     try:
         import pyarrow
     except ModuleNotFoundError:
-        raise errors.make(
-            "unsupported", "scanning a table as Arrow needs pyarrow", "pip install 'icecore[table]'"
-        ) from None
+        raise errors.needs("table", "scanning a table as Arrow needs pyarrow") from None
     return pyarrow
 
 

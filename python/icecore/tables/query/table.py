@@ -168,6 +168,10 @@ class Table(TableColumns):
                   tb
             0  200.0
         """
+        try:
+            import pandas  # noqa: F401
+        except ModuleNotFoundError:
+            raise errors.needs("table", "to_pandas needs pandas") from None
         return self.scan(columns, where, **options).read_pandas()
 
     def reduce(
