@@ -283,9 +283,8 @@ def _by_format(
         from icecore.tables.text.binary_records import printed
         from icecore.tables.text.stored_format import stored_columns
 
-        stored_columns(
-            repo, path, table, source["rows"][1]
-        )  # binary formats print any numbers, so check here
+        # Binary formats print any numbers, so check here.
+        stored_columns(repo, path, table, source["rows"][1])
         kept = escapes(repo, path, source) if stored is None else stored
         yield from printed(repo, path, table, source, fmt, kept)
         return
