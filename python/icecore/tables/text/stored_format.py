@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from icecore import errors
-from icecore.tables.text import column_types
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from icecore.repository.array import Array
     from icecore.repository.repo import Repo
 
@@ -100,6 +99,8 @@ def stored_columns(repo: Repo, path: str, table: dict[str, Any], rows: int) -> S
     Raises:
         Error: ``mismatch`` if an array is missing, too short, or of another type than the packed column.
     """
+    from icecore.tables.text import column_types
+
     found = []
     for column in columns(table):
         name, kind = f"{path}/{column['name']}", column_types.dtype(column)
