@@ -20,7 +20,7 @@ import h5py
 import icecore
 import numpy as np
 import uproot
-from icecore.samples import gwf, netcdf3, root
+from icecore.samples import files, gwf, root
 
 HERE = Path(__file__).resolve().parent
 ROWS = 64
@@ -66,7 +66,7 @@ def sources(folder: Path) -> None:
         file.create_dataset("checked", data=np.arange(ROWS, dtype="u2"), chunks=(32,), fletcher32=True)
         file.create_dataset("name", data=[f"track {n}" for n in range(8)], dtype=h5py.string_dtype())
     values = np.linspace(0, 1, ROWS).astype("f4").reshape(4, 16)
-    netcdf3.write_netcdf3(
+    files.write_netcdf3(
         folder / "model.nc", "time", {"time": 4, "x": 16}, {}, {"t": (("time", "x"), values, {"units": "K"})}
     )
     np.save(folder / "plain.npy", rng.integers(-1000, 1000, (ROWS, 2)).astype("i2"))

@@ -73,17 +73,15 @@ def test_json_and_running_twice(folder: Path, capsys: pytest.CaptureFixture[str]
     assert icecore.open(facts["repository"]).verify(deep=True) == []
 
 
-def test_without_uproot_and_matplotlib_the_report_says_so(
+def test_without_uproot_and_pillow_the_report_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for package in ("uproot", "matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg"):
+    for package in ("uproot", "PIL"):
         monkeypatch.setitem(sys.modules, package, None)
     assert cli.run(["demo", str(tmp_path / "d")]) == 0
     said = capsys.readouterr().out
     assert "no ROOT file: writing one needs uproot: pip install 'icecore-archive[root]'" in said
-    assert (
-        "no picture of H1:DEMO-STRAIN: figures need matplotlib: pip install 'icecore-archive[plot]'" in said
-    )
+    assert "no picture of H1:DEMO-STRAIN: figures need Pillow: pip install 'icecore-archive[plot]'" in said
     assert "80 of 80 arrays" in said
 
 

@@ -197,7 +197,7 @@ def test_opening_a_wide_tree_parses_each_document_once(tmp_path, monkeypatch):
         parsed.append(path)
         return parse(path, text, is_array)
 
-    monkeypatch.setattr(nodes.metadata, "parse", counted)
+    monkeypatch.setattr(nodes, "parse", counted)
     repo = icecore.open(tmp_path / "r")
     table = repo.table("/E")
     assert len(table._events.columns) > 1000

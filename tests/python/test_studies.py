@@ -152,7 +152,7 @@ def test_rows_are_chosen_by_the_column_of_that_name(tmp_path: Path) -> None:
 def test_a_python_without_pyarrow_is_told_of_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said: list[str] = []
-    with pytest.raises(errors.Error, match=r"icecore\[table\]"):
+    with pytest.raises(errors.Error, match=r"icecore-archive\[table\]"):
         study("pds")(tmp_path, None, said.append)
     assert not said
 

@@ -449,7 +449,7 @@ def test_what_is_missing_is_named(repo: icecore.Repo, monkeypatch: pytest.Monkey
         monkeypatch.setitem(sys.modules, module, None)
     table = repo.table("/t")
     for use in (table.scan().read_all, table.to_polars, lambda: table.scan(within={"type": "Polygon"})):
-        with pytest.raises(Error, match=r"icecore\[table\]") as caught:
+        with pytest.raises(Error, match=r"icecore-archive\[table\]") as caught:
             use()
         assert caught.value.kind == "unsupported"
     assert table.to_numpy(["c"], "lon < 1")["c"].size > 0  # needs none of them

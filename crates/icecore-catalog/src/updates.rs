@@ -64,15 +64,29 @@ impl Versions {
         Self { parents, ids }
     }
 
-    /// The parent of a commit must be the version that was its branch's newest, if both still exist.
-    fn follows(&self, child: &Id, parent: &Id) -> Result<()> {
+    /// The parent of a commit must be the version that was its branch's newest, if both still exist; after an expiration
+    /// (`was_expired`) it may be an ancestor of that.
+    fn follows(&self, child: &Id, parent: &Id, was_expired: bool) -> Result<()> {
         let Some(found) = self.parents.get(child).filter(|_| self.parents.contains_key(parent)) else { return Ok(()) };
-        if found.as_ref() == Some(parent) {
+        if found.as_ref() == Some(parent) || (was_expired && found.as_ref().is_some_and(|f| self.descends(parent, f))) {
             return Ok(());
         }
         let (child, parent) = (shown(child), shown(parent));
         let found = found.as_ref().map_or("none".to_owned(), shown);
         Err(bad(&format!("version {child} follows {found}, and was committed on top of {parent}")))
+    }
+
+    fn descends(&self, version: &Id, ancestor: &Id) -> bool {
+        let mut at = Some(version);
+        // no longer than the list, whose parents may form a circle in a damaged file
+        for _ in 0..=self.ids.len() {
+            let Some(id) = at else { return false };
+            if id == ancestor {
+                return true;
+            }
+            at = self.parents.get(id).and_then(Option::as_ref);
+        }
+        false
     }
 }
 
@@ -137,7 +151,7 @@ impl<'a> Recorded<'a> {
             return Err(bad(&format!("version {} was committed to {branch} and is not listed", shown(&id.0))));
         }
         if let Some(later) = self.branches.oldest.remove(branch) {
-            self.versions.follows(&later, &id.0)?;
+            self.versions.follows(&later, &id.0, self.was_expired)?;
         }
         if on_top {
             self.branches.oldest.insert(branch, id.0);

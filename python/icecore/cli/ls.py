@@ -117,11 +117,16 @@ def _row(node: Node) -> dict[str, Any]:
         known = {"dtype": node.dtype_label, "shape": node.shape, "dims": node.dims}
     except Error as error:
         known = {"error": error.kind}
+    return {"path": node.path, "type": "array", **known, **_loss(node)}
+
+
+def _loss(node: Node) -> dict[str, str]:
+    if "round" not in node.ours:  # rounding imports NumPy
+        return {}
     from icecore.codecs.rounding import Rounding
 
     rule = Rounding.of(node.ours)
-    loss = {} if rule is None else {"rounded": str(rule)}
-    return {"path": node.path, "type": "array", **known, **loss}
+    return {} if rule is None else {"rounded": str(rule)}
 
 
 def register(app: typer.Typer) -> None:

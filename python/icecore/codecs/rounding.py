@@ -26,7 +26,7 @@ from icecore.codecs.spec import Spec
 
 #: bytes of a float → bits of its mantissa that IEEE 754 stores
 _MANTISSA = {2: 10, 4: 23, 8: 52}
-_SPEC = re.compile(r"\s*round\((?P<rules>[^()]*)\)\s*(?:\+\s*(?P<rest>.+))?", re.DOTALL)
+_SPEC = re.compile(r"\s*round\((?P<rules>[^()]*)\)\s*(?:\+(?P<rest>.+))?", re.DOTALL)
 _RULE = re.compile(
     r"(?:(?P<name>[^:,=]+):)?\s*(?:(?P<kind>rel|abs|bits)\s*=\s*(?P<value>[^,\s]+)|(?P<exact>exact))\s*"
 )

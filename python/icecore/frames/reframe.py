@@ -121,7 +121,7 @@ def reframe(
         ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     [file[-28:] for file in icecore.reframe(repo.at("main"), folder, seconds=64).files]
+        ...     [file[-26:] for file in icecore.reframe(repo.at("main"), folder, seconds=64).files]
         ['H-ICECORE-1000000000-2.gwf']
     """
     if trend is not None and trend not in LENGTHS:

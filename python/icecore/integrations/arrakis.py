@@ -19,7 +19,7 @@ try:
     import pyarrow as pa
     from pyarrow import compute, flight
 except (ModuleNotFoundError, ImportError):  # pyarrow without Flight
-    raise errors.make("unsupported", "Arrakis needs pyarrow with Flight", "pip install pyarrow") from None
+    raise errors.needs("table", "Arrakis needs pyarrow with Flight") from None
 
 #: location of an endpoint that is the server itself
 _HERE = "arrow-flight-reuse-connection://?"

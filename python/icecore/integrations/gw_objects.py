@@ -240,4 +240,4 @@ def _module(name: str, package: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != name.split(".")[0]:
             raise
-        raise errors.make("unsupported", f"{package} is not installed", f"pip install {package}") from None
+        raise errors.needs(errors.extra_of(name), f"{package} is not installed") from None

@@ -131,8 +131,7 @@ def _window(name: str, size: int) -> np.ndarray:
     try:
         from scipy.signal import get_window
     except ModuleNotFoundError:
-        hint = "window=hann, or pip install scipy"
-        raise errors.make("unsupported", f"the window {name} needs scipy", hint) from None
+        raise errors.needs("gw", f"the window {name} needs scipy", "window=hann") from None
     return np.asarray(get_window(name, size))
 
 

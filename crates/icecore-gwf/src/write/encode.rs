@@ -110,13 +110,22 @@ fn modes(compress: Compress, dtype: VectType) -> &'static [Compress] {
 
 /// The code and the stored bytes of one mode.
 fn pack(mode: Compress, little: &[u8], dtype: VectType, goal: Compress) -> Result<(u16, Vec<u8>)> {
-    let level = if goal == Compress::Best { LEVEL_BEST } else { LEVEL };
     let word = dtype.word();
     Ok(match mode {
         Compress::ZeroSuppress => (suppression_code(word), suppress(little, word)),
-        Compress::DiffGzip => (3, deflate(&differences(little, word), level)?),
-        _ => (1, deflate(little, level)?),
+        Compress::DiffGzip => (3, smallest(&differences(little, word), goal)?),
+        _ => (1, smallest(little, goal)?),
     })
+}
+
+/// For the goal `Best` two levels are tried: on sparse data the highest isn't always the smallest.
+fn smallest(bytes: &[u8], goal: Compress) -> Result<Vec<u8>> {
+    let usual = deflate(bytes, LEVEL)?;
+    if goal != Compress::Best {
+        return Ok(usual);
+    }
+    let best = deflate(bytes, LEVEL_BEST)?;
+    Ok(if best.len() < usual.len() { best } else { usual })
 }
 
 fn suppression_code(word: usize) -> u16 {
