@@ -176,7 +176,7 @@ impl Repo {
         let from = Place::of(self.shared()?)?;
         let group = scope.group.as_deref();
         let mut new: Vec<SnapshotInfo> = versions.all.values().filter(|v| !known.contains(&v.id)).cloned().collect();
-        new.sort_by(|a, b| (a.flushed_at, a.id.0).cmp(&(b.flushed_at, b.id.0)));
+        new.sort_by_key(|a| (a.flushed_at, a.id.0));
         let mover = Mover::new(&from, to, copying.progress);
         let is_rewritten = group.is_some() || scope.packs_links;
         let needed = run(until(copying.cancel, async {

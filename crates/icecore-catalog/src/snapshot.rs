@@ -168,7 +168,7 @@ impl Snapshot {
     }
 
     fn known_sources(&self) -> Result<&HashMap<String, LinkIdentity>> {
-        Ok(self.0.sources.get_or_try_init(|| self.identities().map(Box::new))?)
+        self.0.sources.get_or_try_init(|| self.identities().map(Box::new))
     }
 
     fn identities(&self) -> Result<HashMap<String, LinkIdentity>> {
