@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU16;
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
@@ -42,6 +42,9 @@ const CONTENT: [&str; 6] = ["chunks", "manifests", "snapshots", "transactions", 
 const AT_ONCE: usize = 16;
 /// Files that may wait for the next commit; further ones are synchronised at once, so that a commit's wait is bounded.
 const WAITING: usize = 1024;
+/// Bytes after which the files so far are synchronised in the background, so that a disk is at work while further ones
+/// are encoded and a commit waits for the last of them alone.
+const AHEAD: u64 = 32 << 20;
 /// Environment variable with the default of the process.
 pub(crate) const DURABILITY: &str = "ICECORE_DURABILITY";
 /// Value of the variable and of the storage option for scratch data: nothing is synchronised.
@@ -64,6 +67,10 @@ pub(crate) struct Unsynced {
     known: Mutex<HashSet<PathBuf>>,
     /// Held while files are synchronised: a commit must wait for those that another thread took.
     turn: Mutex<()>,
+    /// Bytes since the last synchronisation in the background.
+    fresh: AtomicU64,
+    /// What went wrong in the background, for the next commit.
+    failed: Mutex<Option<io::Error>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -89,6 +96,22 @@ impl Unsynced {
         lock(&self.files).insert(file);
     }
 
+    /// Whether `bytes` more make it time to synchronise in the background.
+    fn is_due(&self, bytes: u64) -> bool {
+        let is_due = self.fresh.fetch_add(bytes, Ordering::Relaxed) + bytes >= AHEAD;
+        if is_due {
+            self.fresh.store(0, Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    /// Synchronises what is noted so far; an error is kept for the next commit, which needs these files.
+    fn settle_ahead(&self, root: &FilePath) {
+        if let Err(e) = self.settle(root) {
+            lock(&self.failed).get_or_insert(e);
+        }
+    }
+
     fn is_full(&self) -> bool {
         lock(&self.files).len() >= WAITING
     }
@@ -110,6 +133,9 @@ impl Unsynced {
     /// could not be synchronised are removed, and the others stay noted.
     pub fn settle(&self, root: &FilePath) -> io::Result<()> {
         let _turn = lock(&self.turn);
+        if let Some(e) = lock(&self.failed).take() {
+            return Err(e);
+        }
         let files: Vec<PathBuf> = lock(&self.files).iter().cloned().collect();
         if files.is_empty() {
             return Ok(());
@@ -268,11 +294,18 @@ impl DurableStore {
         Ok(Self { root, files, state })
     }
 
-    /// Notes a content file.
-    async fn note(&self, location: &Path) -> StoreResult<()> {
+    /// Notes a content file of `bytes`.
+    async fn note(&self, location: &Path, bytes: u64) -> StoreResult<()> {
         let Some(state) = &self.state else { return Ok(()) };
         state.add(self.root.join(location.as_ref()));
-        if state.is_full() { self.settle().await } else { Ok(()) }
+        if state.is_full() {
+            return self.settle().await;
+        }
+        if state.is_due(bytes) {
+            let (state, root) = (Arc::clone(state), self.root.clone());
+            let _nobody_waits = tokio::task::spawn_blocking(move || state.settle_ahead(&root));
+        }
+        Ok(())
     }
 
     async fn settle(&self) -> StoreResult<()> {
@@ -365,8 +398,9 @@ impl ObjectStore for DurableStore {
         if !is_content(location) {
             return self.publish(location, payload, options.mode).await;
         }
+        let bytes = payload.content_length() as u64;
         let done = self.files.put_opts(location, payload, options).await?;
-        self.note(location).await?;
+        self.note(location, bytes).await?;
         Ok(done)
     }
 
@@ -412,7 +446,7 @@ impl ObjectStore for DurableStore {
             }
             done => done?,
         }
-        self.note(to).await
+        self.note(to, 0).await
     }
 }
 
