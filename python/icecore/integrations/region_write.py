@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from icecore import errors
-from icecore.ingest.destination import destination
-from icecore.ingest.finer_times import in_units, packing
+from icecore.ingest.plan.finer_times import in_units, packing
+from icecore.ingest.plan.repository_source import stored_entry
 from icecore.ingest.report import Report, Row
-from icecore.ingest.repository_source import stored_entry
+from icecore.ingest.write.destination import destination
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.group import Group
