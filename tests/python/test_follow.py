@@ -482,5 +482,5 @@ def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
 def test_no_name_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unset variable of a shell must not stand for the folder that one is in."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(icecore.Error, match="'' is no folder"):
+    with pytest.raises(icecore.Error, match="'' is not a directory"):
         Follower("", tmp_path / "r.icecore")

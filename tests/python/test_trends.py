@@ -168,7 +168,7 @@ def test_ligo_names_are_arrays_on_the_command_line_too(
     assert cli.run(["read", str(where), "/H1/STRAIN.rms,s-trend", "0:3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["data"]
     np.testing.assert_array_equal(found, repo["/H1/STRAIN.rms,s-trend"][:3])
-    with pytest.raises(errors.Error, match="no such trend is stored") as caught:
+    with pytest.raises(errors.Error, match="does not store this trend") as caught:
         repo["/H1/STRAIN.mean,h-trend"]
     assert caught.value.kind == "not-found"
 

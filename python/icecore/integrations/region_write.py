@@ -250,7 +250,7 @@ def as_dataset(item: xr.Dataset | xr.DataArray) -> xr.Dataset:
 def stored_arrays(
     into: Repo | str | os.PathLike[str], group: str, storage: Mapping[str, Any] | None
 ) -> dict[str, Array]:
-    """Return the arrays of a group at the tip of the branch; empty if there is no such group."""
+    """Return the arrays of a group at the tip of the branch; empty if the group does not exist."""
     repo = destination(into, storage)
     if repo is None:
         return {}

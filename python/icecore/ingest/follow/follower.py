@@ -122,7 +122,7 @@ class Follower:
         self._folder = address.local(folder)
         if not str(folder) or not self._folder.is_dir():
             raise errors.make(
-                "not-found", f"{str(folder)!r} is no folder", "name the folder that files appear in"
+                "not-found", f"{str(folder)!r} is not a directory", "name the directory in which files appear"
             )
         if not 0 < poll <= threading.TIMEOUT_MAX:
             most = f"more than 0, and {threading.TIMEOUT_MAX:.0f} at most"

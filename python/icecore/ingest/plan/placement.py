@@ -210,7 +210,7 @@ def _place_trees(
         root = address.absolute(group) if group is not None else source.group
         try:
             if not is_tree(arrays):
-                message = f"{source.name} is not one tree, so there are no entries to join"
+                message = f"{source.name} is not one tree, so its entries can't be joined"
                 raise errors.make("mismatch", message, "name the tree of each file: FILE.root:Events")
             if existing.append and repo is not None and root in nodes:
                 arrays, action = continued_tree(arrays, root, repo), Existing(replace=True)
@@ -428,7 +428,7 @@ def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str, ass
         if repo is None or not is_array:
             raise errors.make(
                 "not-found",
-                f"there is no array {stored} in the repository to append to",
+                f"{stored}: the repository has no array of this name to append to",
                 "link or pack without --append first, into the same --group",
             )
         result.add(stored_entry(repo._array(stored), path))

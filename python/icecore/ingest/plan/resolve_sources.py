@@ -243,7 +243,7 @@ def _name(item: Any) -> str:
 def _in_memory(item: Any, number: int, accepted: bool) -> Source:
     name = f"<{type(item).__name__} {number + 1}>"
     if not accepted:
-        message = f"{type(item).__name__} is in memory: there is no file to link"
+        message = f"{type(item).__name__} is in memory, so that no file can be linked"
         raise errors.make("invalid", message, "pack it: icecore.pack(x, into=…)")
     return Source(name, memory.open(item, name), "/")
 

@@ -167,7 +167,7 @@ def check_names(given: Mapping[str, Shape | None], entries: Sequence[ArrayEntry]
             raise errors.make("invalid", message, f"known: {names}")
         if entries and shape is not None and not isinstance(shape, Mapping) and len(shape) not in axes:
             dimensions = text.plural(len(shape), "dimension")
-            message = f"{what} {tuple(shape)} is for arrays of {dimensions}, and there is none"
+            message = f"{what} {tuple(shape)} needs arrays of {dimensions}"
             raise errors.make(
                 "invalid", message, f"arrays have {' or '.join(map(str, axes))}; or name them: x=64"
             )
