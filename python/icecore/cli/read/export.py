@@ -14,9 +14,13 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
+)
+
+EXAMPLES = (
+    "icecore export icecore-demo/demo.icecore@linked /photons -o refs.json",
+    "icecore export icecore-demo/demo.icecore@linked /photons -o refs.json --json",
 )
 
 
@@ -54,13 +58,3 @@ def export(
         print_stderr(f"left out: {array}: {reason}")
     if found.left_out:
         raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore export icecore-demo/demo.icecore@linked /photons -o refs.json",
-            "icecore export icecore-demo/demo.icecore@linked /photons -o refs.json --json",
-        )
-    )(export)
