@@ -365,10 +365,6 @@ class Array(Member):
 
         return array(self)
 
-
-def _reopen(repo: Repo, path: str) -> Array:
-    return repo._array(path)
-
     # Reads by time; the array needs a time axis.
 
     @property
@@ -440,3 +436,7 @@ def _reopen(repo: Repo, path: str) -> Array:
             [3.0, 7.0]
         """
         return provider("trend")(self, start, stop, points)
+
+
+def _reopen(repo: Repo, path: str) -> Array:
+    return repo._array(path)

@@ -18,7 +18,7 @@ from icecore.tables.query.reduction import Reduced, Wish, parse
 from icecore.tables.query.scan import arrow, arrow_type
 
 if TYPE_CHECKING:
-    from icecore.tables.query.scan import Scan
+    from icecore.tables.query.scan import Batches
     from icecore.tables.query.table import Table
 
 
@@ -66,7 +66,7 @@ def reduced(
     return Reduced(table, keys, wishes, made, matched, summed, reports)
 
 
-def _keyed(scan: Scan, keys: Sequence[str], wishes: Sequence[Wish]) -> tuple[dict[str, Any], int]:
+def _keyed(scan: Batches, keys: Sequence[str], wishes: Sequence[Wish]) -> tuple[dict[str, Any], int]:
     grouped = Grouped(keys, wishes)
     for batch in scan.batches():
         grouped.add(batch)

@@ -80,6 +80,10 @@ class Batches:
         """Return the cost so far; see :class:`Scan`."""
         raise NotImplementedError
 
+    def whole(self) -> list[tuple[int, int]]:
+        """Return the row ranges that are known to match completely; see :meth:`Scan.whole`."""
+        return []
+
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Return all rows: name → array."""
         raise NotImplementedError
