@@ -20,7 +20,7 @@ from icecore.tables.query.event_columns import (
     is_glob,
     resolve,
 )
-from icecore.tables.query.event_cut import Column, CutPruner, Expression
+from icecore.tables.query.event_cut import CutPruner, Expression
 from icecore.tables.query.event_read import LIBRARIES, Log, Rows, event_array, output, read_events
 
 if TYPE_CHECKING:
@@ -135,11 +135,11 @@ class Events:
             return by_name(name) and by_type(name)
 
         if columns is None:
-            return {name: Column(name) for name in choose(self.columns, None, accepts)}
+            return {name: Expression.of_column(name) for name in choose(self.columns, None, accepts)}
         result: dict[str, Expression] = {}
         for item in [columns] if isinstance(columns, str) else columns:
             if item in self.columns or self.columns.is_record(item):
-                result[item] = Column(item)
+                result[item] = Expression.of_column(item)
                 continue
             try:
                 names = choose(self.columns, item, accepts)
@@ -149,13 +149,13 @@ class Events:
                     raise
                 result[item] = expression
             else:
-                result |= {name if is_glob(item) else item: Column(name) for name in names}
+                result |= {name if is_glob(item) else item: Expression.of_column(name) for name in names}
         return result
 
     def _expression(self, text: str) -> Expression | None:
         """Parse an expression over existing columns; None if ``text`` isn't one."""
         try:
-            expression = Expression(text)
+            expression = Expression.parse(text)
             for name in expression.names:
                 resolve(self.columns, name)
         except errors.Error:
@@ -196,9 +196,9 @@ class Events:
         """
         loaded: dict[str, Any] = {}
         if cut is not None:
-            rows = self._pruner.pruned(Expression(cut).tree, rows, self._log)
+            rows = self._pruner.pruned(Expression.parse(cut).tree, rows, self._log)
         count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        for part in Expression(cut).conjuncts() if cut is not None and count else ():
+        for part in Expression.parse(cut).conjuncts() if cut is not None and count else ():
             self._load(part.names, rows, loaded)
             mask = part.mask({name: loaded[name] for name in part.names})
             if mask.all():
