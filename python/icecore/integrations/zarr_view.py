@@ -146,7 +146,7 @@ class DecodedView(Store):
 
     def _chunk(self, node: Node, index: tuple[int, ...]) -> bytes:
         block = self._block(node, index)
-        return _vlen(block) if block.dtype.kind == "O" else block.tobytes()
+        return vlen(block) if block.dtype.kind == "O" else block.tobytes()
 
     def _region(self, node: Node, index: tuple[int, ...]) -> tuple[slice, ...]:
         lengths = zip(index, self._grid(node), node.shape, strict=True)
@@ -198,7 +198,7 @@ def _folder(prefix: str) -> str:
     return f"{prefix.strip('/')}/".lstrip("/")
 
 
-def _vlen(block: np.ndarray) -> bytes:
+def vlen(block: np.ndarray) -> bytes:
     """The ``vlen-utf8`` layout: number of elements, then each one's length and bytes (u32, little-endian)."""
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in block.ravel()]
     parts = [len(items).to_bytes(4, "little")]
