@@ -11,8 +11,8 @@ use super::object::opened;
 use super::select::{Reading, wants_bytes};
 use super::{point_values, query, reply, value};
 use crate::app::App;
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 
 /// Parsed body of a request.
 enum Asked {
