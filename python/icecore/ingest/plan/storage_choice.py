@@ -129,9 +129,10 @@ class StorageChoice:
             kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
             grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
             alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
-            return before or choose_codec.plan(
-                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone, held
-            )
+            if before is not None:
+                return before
+            of = choose_codec.Subject(kind, entry.shape, where.chunk, read, self.portable, alone, held)
+            return choose_codec.plan(of, self.goal)
         codecs = spec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
         spec.fit(codecs, entry.data_type, entry.dtype, step.path, len(entry.shape))
         return choose_codec.Planned(codecs)
