@@ -109,6 +109,7 @@ def chosen(of: Subject, goal: Goal) -> Chosen:
         sample = chunks(of, nbytes, archive)
     effort = "full" if archive else "fast" if quick else "short" if small else "usual"
     seconds = ARCHIVE_SECONDS if archive else 0.02 + _SHARE * nbytes / _PACK_SPEED
+    alone = of.alone and not small
     found = measure(
         kind,
         sample,
@@ -116,7 +117,7 @@ def chosen(of: Subject, goal: Goal) -> Chosen:
         effort=effort,
         portable=of.portable,
         seconds=seconds,
-        alone=of.alone and not small,
+        alone=alone,
     )
     choice = found.choices.get(goal.name)
     if choice is None or nbytes < KEPT or archive:
