@@ -56,9 +56,9 @@ def reduced(
         made, matched = _keyed(scan, by, wishes)
         reports.append(scan.report())
     else:
-        group, scan, is_known = reduce_rows(table, wishes, columns, where, options)
+        group, batches, is_known = reduce_rows(table, wishes, columns, where, options)
         made, matched = {label: [value] for label, value in row(group, wishes).items()}, group.rows
-        reports.append(scan.report())
+        reports.append(batches.report())
         summed = columns if is_known else []
     made = {name: values[:limit] for name, values in made.items()}
     made |= _as_times(table, wishes, made)
