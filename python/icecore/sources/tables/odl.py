@@ -129,9 +129,7 @@ class _Tokens:
         self._left -= 1
         if self._left < 0:
             line = self._text.count("\n", 0, token.pos) + 1
-            raise _TooManyTokens(
-                f"no statement can be made of what stands near {str(token)!r} in line {line}"
-            )
+            raise _TooManyTokens(f"the text near {str(token)!r} in line {line} is not a statement")
         return token
 
     def send(self, token: Any) -> Any:
