@@ -18,7 +18,7 @@ from icecore.cluster.connection import connected
 from icecore.errors import Error
 from icecore.ingest.write import cluster_pack
 from icecore.samples.gwf import write_frame
-from icecore.tables.query import scan
+from icecore.tables.query import row_ranges
 from icecore.writing.fork import Chunks, Fork
 
 distributed = pytest.importorskip("distributed")
@@ -40,7 +40,7 @@ def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tasks from little data."""
     monkeypatch.setattr(cluster_pack, "_LEAST", 256 << 10)
     monkeypatch.setattr(cluster_pack, "_BOX", 256 << 10)
-    monkeypatch.setattr(scan, "RANGE", 256 << 10)
+    monkeypatch.setattr(row_ranges, "RANGE", 256 << 10)
 
 
 @pytest.fixture
@@ -379,7 +379,7 @@ def test_rounded_reductions(table: Any, client: Any) -> None:
 
 def test_dataframe_partitions(table: Any, client: Any) -> None:
     frame = table.to_dask(["tb", "c"], where="tb > 280")
-    assert frame.npartitions == len(scan.row_ranges(table, ["tb", "c"])) > 2
+    assert frame.npartitions == len(row_ranges.row_ranges(table, ["tb", "c"])) > 2
     expected = table.to_pandas(["tb", "c"], where="tb > 280")
     found = frame.compute(scheduler=client)
     assert found.reset_index(drop=True).equals(expected)

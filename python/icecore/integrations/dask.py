@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.cluster.tasks import Sealed
-from icecore.tables.query.scan import flat, row_ranges
+from icecore.tables.query.row_ranges import row_ranges
+from icecore.tables.query.scan import flat
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array

@@ -16,7 +16,8 @@ from icecore.tables.query.arrow_numbers import arrow_list
 from icecore.tables.query.grouped import Grouped, is_text_type
 from icecore.tables.query.reduce_rows import Group, Moments, reduce_rows, row
 from icecore.tables.query.reduction import Wish
-from icecore.tables.query.scan import Scan, arrow, arrow_type, row_ranges
+from icecore.tables.query.row_ranges import row_ranges
+from icecore.tables.query.scan import Scan, arrow, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
