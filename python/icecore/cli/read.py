@@ -49,9 +49,26 @@ def read(
             "--output",
             metavar="FILE",
             help="Output: .npy, .csv, .parquet, .nc, .h5 or .gwf; - for CSV to stdout. Rows of .csv and "
-            ".parquet begin with the index along each dimension, of a channel with its time.",
+            ".parquet begin with the index along each dimension, of a channel with its time. Of a group: .nc, "
+            ".h5 or .zarr; of a table also .parquet, .csv, .arrow or .json.",
         ),
     ] = None,
+    decoded: Annotated[
+        bool,
+        typer.Option("--decoded", help="Apply scale and offset; missing values become NaN, times dates."),
+    ] = False,
+    chunk: Annotated[
+        str | None,
+        typer.Option(metavar="DIM=N,…", help="Lengths of chunks in .nc, .h5 and .zarr; default: as stored."),
+    ] = None,
+    compress: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME:LEVEL",
+            help="Compression of a group in .nc, .h5 and .zarr: none, gzip:1 (default), zstd:3, lzf, blosc.",
+        ),
+    ] = None,
+    zarr_format: Annotated[int, typer.Option(min=2, max=3, help="Version of the Zarr format.")] = 3,
     gaps: Annotated[
         str | None,
         typer.Option(
@@ -77,9 +94,15 @@ def read(
     """Read a selection.
 
     Prints the values and their range (without missing values), or writes them to a file. The numbers are as
-    stored: scale_factor and add_offset are not applied.
+    stored, without scale_factor and add_offset, unless --decoded is given. PATH of a group needs -o, and
+    writes it with all groups below it, in blocks.
     """
-    array = open_repo(repo, storage, allow_links)._array(path)
+    opened = open_repo(repo, storage, allow_links)
+    item = opened[path]
+    if not item._node.is_array:
+        _read_group(item, sel, output, (chunk, compress, decoded), zarr_format, json)
+        return
+    array = opened._array(path)
     index, fetch = selected(array, sel, gaps, valid)
     precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
     bound = array.bound(**precision)
@@ -111,6 +134,20 @@ def read(
     if not output.lower().endswith(_WITH_ATTRIBUTES):
         warn_packed(array.path, array)
     _say(bound)
+
+
+def _read_group(
+    group: Any, sel: str | None, output: str | None, storage: tuple[Any, ...], version: int, json: bool
+) -> None:
+    from icecore.cli.read_group import read_group, report, storage_of
+
+    facts, left_out = read_group(group, sel, output, storage_of(*storage), version)
+    if json:
+        emit({**facts, "file": output}, True, "")
+    if output != "-":
+        report(str(output), facts, left_out)
+    if left_out:
+        raise typer.Exit(1)
 
 
 def _say(bound: float) -> None:
@@ -210,15 +247,23 @@ def register(app: typer.Typer) -> None:
 
 
 def selected(
-    array: Array, sel: str | None, gaps: str | None = None, valid: str | None = None
+    array: Array,
+    sel: str | None,
+    gaps: str | None = None,
+    valid: str | None = None,
+    known: dict[Any, Any] | None = None,
+    together: str | None = None,
 ) -> tuple[tuple[Any, ...], Callable[..., np.ndarray]]:
     """Parse a selection.
 
     Args:
         array: the array.
-        sel: ``time=START..STOP`` (GPS seconds or UTC), or an index as ``0:10, :`` or ``lat=3``.
+        sel: ``time=START..STOP`` of a channel (GPS seconds or UTC; without STOP itself); coordinates as
+            ``lat=45.0, time=2020-01..2020-02`` (with both ends); or an index as ``0:10, :`` or ``lat=3``.
         gaps: ``raise``, ``pad`` or ``ignore``, as in :meth:`icecore.Array.between`; ``raise`` if omitted.
         valid: flags that have to be set, separated by commas.
+        known, together: of an array of a group, as for
+            :func:`icecore.timeseries.coordinate_selection.by_coordinate`.
 
     Returns:
         The index, and a function that reads it; its keywords are ``rtol`` and ``leading_bytes``.
@@ -228,7 +273,7 @@ def selected(
     """
     found = re.fullmatch(r"time\s*=\s*(\S+)", (sel or "").strip())
     start, dots, stop = found[1].partition("..") if found is not None else ("", "", "")
-    if start and dots and stop:
+    if start and dots and stop and (gaps or valid or "time" not in array.dims or _is_channel(array)):
         from icecore.timeseries.stretch import locate
 
         flags = valid.split(",") if valid else None
@@ -239,5 +284,17 @@ def selected(
         raise errors.make("invalid", message, "time=START..STOP, in GPS seconds or UTC")
     from icecore.repository.selection import parse
 
-    index = parse(sel, array.dims)
+    index = None
+    if "=" in (sel or ""):
+        from icecore.timeseries.coordinate_selection import by_coordinate
+
+        index = by_coordinate(array, sel, known, together)
+    index = index or parse(sel, array.dims)
     return index, partial(array.read, index)
+
+
+def _is_channel(array: Array) -> bool:
+    """Whether an array has the time axis of a channel, whose stretches end before STOP."""
+    from icecore.repository.time_axis import TimeAxis
+
+    return TimeAxis.of(array.attrs) is not None

@@ -162,7 +162,7 @@ class DecodedStore(Store):
             whole = np.full(chunk, array.fill_value, array.dtype)
             whole[tuple(slice(0, n) for n in block.shape)] = block
             block = whole
-        return _vlen(block) if array.dtype.kind == "O" else block.tobytes()
+        return vlen(block) if array.dtype.kind == "O" else block.tobytes()
 
 
 def _folder(prefix: str) -> str:
@@ -170,7 +170,7 @@ def _folder(prefix: str) -> str:
     return f"{prefix.strip('/')}/".lstrip("/")
 
 
-def _vlen(block: np.ndarray) -> bytes:
+def vlen(block: np.ndarray) -> bytes:
     """The ``vlen-utf8`` layout: number of elements, then each one's length and bytes (u32, little-endian)."""
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in block.ravel()]
     parts = [len(items).to_bytes(4, "little")]
