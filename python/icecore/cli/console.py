@@ -47,7 +47,9 @@ RepoArgument = Annotated[
 PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Path inside the repository.")]
 SelArgument = Annotated[
     str | None,
-    typer.Argument(metavar="SEL", help='Places: "0:10, :, ::4" or "time=0:10, lat=3". Coordinates: "lat=45.0, time=2020-01..2020-02" (with '
+    typer.Argument(
+        metavar="SEL",
+        help='Places: "0:10, :, ::4" or "time=0:10, lat=3". Coordinates: "lat=45.0, time=2020-01..2020-02" (with '
         "both ends). Default: everything.",
     ),
 ]

@@ -41,7 +41,9 @@ def info(
     ] = False,
     files: Annotated[
         bool,
-        typer.Option("--files", help="Instead: the linked files, and the parts of the arrays in each of them."),
+        typer.Option(
+            "--files", help="Instead: the linked files, and the parts of the arrays in each of them."
+        ),
     ] = False,
     json: Json = False,
     storage: StorageOption = None,

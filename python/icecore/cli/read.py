@@ -94,30 +94,38 @@ def read(
     """Read a selection.
 
     Prints the values and their range (without missing values), or writes them to a file. The numbers are as
-    stored, without scale_factor and add_offset, unless --decoded is given. PATH of a group needs -o, and
-    writes it with all groups below it, in blocks.
+    stored, without scale_factor and add_offset, unless --decoded is given. The PATH of a group needs -o: it
+    is written with all groups below it, in blocks.
     """
     opened = open_repo(repo, storage, allow_links)
     item = opened[path]
     if not item._node.is_array:
+        for name, value in (("gaps", gaps), ("valid", valid), ("rtol", rtol), ("bytes", leading_bytes)):
+            if value is not None:
+                raise errors.make(
+                    "invalid", f"--{name} needs an array; {item.path} is a group", "leave it out"
+                )
         _read_group(item, sel, output, (chunk, compress, decoded), zarr_format, json)
         return
     array = opened._array(path)
     index, fetch = selected(array, sel, gaps, valid)
     precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
     bound = array.bound(**precision)
+    if decoded:
+        fetch = _decoding(array, fetch, output)
     if output is None or (json and output == "-"):
         with Progress("read"):
             data = fetch(**precision)
         if json and data.size > _MOST_JSON:
             raise errors.make("memory", f"{data.size:,} elements are too many for JSON", "-o out.npy")
         emit(
-            _facts(array, data, bound, True) if json else None,
+            _facts(array, data, bound, True, decoded) if json else None,
             json,
-            "" if json else _text(array, data),
+            "" if json else _text(array, data, decoded),
             fold=False,
         )
-        warn_packed(array.path, array)
+        if not decoded:
+            warn_packed(array.path, array)
         _say(bound)
         return
     from icecore.cli.console import reject_linked
@@ -126,12 +134,12 @@ def read(
 
     reject_linked(array.repo, output)
     with Progress("read"):
-        data = save(array, index, output, partial(fetch, **precision))
+        data = save(array, index, output, partial(fetch, **precision), is_decoded=decoded)
     if json:
-        emit({**_facts(array, data, bound, False), "file": output}, True, "")
+        emit({**_facts(array, data, bound, False, decoded), "file": output}, True, "")
     elif output != "-":
         print_stderr(f"{output}: {data.dtype} {data.shape}, {text.size(data.nbytes)}")
-    if not output.lower().endswith(_WITH_ATTRIBUTES):
+    if not decoded and not output.lower().endswith(_WITH_ATTRIBUTES):
         warn_packed(array.path, array)
     _say(bound)
 
@@ -156,9 +164,23 @@ def _say(bound: float) -> None:
         typer.echo(f"every number is within a relative error of {bound:.2g}", err=True)
 
 
-def _facts(array: Array, data: np.ndarray, bound: float, values: bool) -> dict[str, Any]:
+def _decoding(
+    array: Array, fetch: Callable[..., np.ndarray], output: str | None
+) -> Callable[..., np.ndarray]:
+    """Return a function that reads physical values; times stay coded in files that state their units."""
+    from icecore.export.decoded import decoded
+    from icecore.sources.mapping.time_units import is_time
+
+    if output is not None and output.lower().endswith(_WITH_ATTRIBUTES) and is_time(array.attrs.get("units")):
+        return fetch
+    return lambda **precision: decoded(array, fetch(**precision))
+
+
+def _facts(
+    array: Array, data: np.ndarray, bound: float, values: bool, is_decoded: bool = False
+) -> dict[str, Any]:
     facts: dict[str, Any] = {"path": array.path, "dtype": str(data.dtype), "shape": data.shape}
-    facts |= {name: _plain(value) for name, value in _range(array, data).items()}
+    facts |= {name: _plain(value) for name, value in _range(array, data, is_decoded).items()}
     facts["rtol_bound"] = bound
     return {**facts, "data": _jsonable(data)} if values else facts
 
@@ -181,18 +203,20 @@ def _jsonable(data: np.ndarray) -> Any:
     return data.astype("str").tolist() if data.dtype.kind in "mMU" else data.tolist()
 
 
-def _text(array: Array, data: np.ndarray) -> str:
+def _text(array: Array, data: np.ndarray, is_decoded: bool = False) -> str:
     import numpy as np
 
     from icecore.display import text
 
-    head = f"{array.path}  {array._node.dtype_label}  {data.shape}  {text.size(data.nbytes)}"
-    spread = "  ".join(f"{name} {_shown(name, value, array)}" for name, value in _range(array, data).items())
+    label = str(data.dtype) if is_decoded else array._node.dtype_label
+    head = f"{array.path}  {label}  {data.shape}  {text.size(data.nbytes)}"
+    found = _range(array, data, is_decoded).items()
+    spread = "  ".join(f"{name} {_shown(name, value, array, is_decoded)}" for name, value in found)
     with np.printoptions(threshold=200, edgeitems=3, linewidth=110):
         return "\n".join(line for line in (head, spread, str(data)) if line)
 
 
-def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
+def _range(array: Array, data: np.ndarray, is_decoded: bool = False) -> dict[str, Any]:
     """Return minimum, maximum and mean of the finite, not missing values, and the number of the others."""
     import numpy as np
 
@@ -201,7 +225,7 @@ def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
     if data.dtype.kind not in "iuf" or data.size == 0:
         return {}
     data = np.asarray(data)
-    gone = missing(array, data)
+    gone = np.isnan(data) if is_decoded and data.dtype.kind == "f" else missing(array, data)
     finite = data[np.isfinite(data) & ~gone]
     facts: dict[str, Any] = {}
     if finite.size:
@@ -212,7 +236,7 @@ def _range(array: Array, data: np.ndarray) -> dict[str, Any]:
     return {**facts, "missing": left_out} if left_out else facts
 
 
-def _shown(name: str, value: Any, array: Array) -> str:
+def _shown(name: str, value: Any, array: Array, is_decoded: bool = False) -> str:
     """Format a statistic with the precision of the dtype; the unit follows the last one."""
     from icecore.display import text
 
@@ -222,7 +246,8 @@ def _shown(name: str, value: Any, array: Array) -> str:
         return str(value)
     shown = str(value.astype(array.dtype) if array.dtype.kind == "f" else value)
     units = array.attrs.get("units")
-    if not isinstance(units, str) or {"scale_factor", "add_offset"} & array.attrs.keys():
+    is_packed = not is_decoded and {"scale_factor", "add_offset"} & array.attrs.keys()
+    if not isinstance(units, str) or is_packed:
         return shown
     return f"{shown} {text.shorten(units)}"
 

@@ -32,7 +32,7 @@ def read_group(
         example = next(iter(group.repo._below(group.path)), None)
         hint = "-o out.nc, out.h5 or out.zarr writes all of it"
         hint += f"; or name one of its arrays: {example.path}" if example is not None else ""
-        raise errors.make("invalid", f"{group.path} is a group, which can't be printed", hint)
+        raise errors.make("not-found", f"{group.path} is a group, not an array", hint)
     reject_linked(group.repo, output)
     if output == "-" or os.path.splitext(output)[1].lower() in _TABLES:
         return _table(group, sel, output), {}
@@ -116,7 +116,9 @@ def storage_of(chunk: str | None, compress: str | None, is_decoded: bool) -> Sto
 
     chunks = lengths(chunk)
     if chunks is not None and not isinstance(chunks, Mapping):
-        raise errors.make("invalid", f"--chunk needs names of dimensions (got {chunk})", "--chunk time=10,lat=90")
+        raise errors.make(
+            "invalid", f"--chunk needs names of dimensions (got {chunk})", "--chunk time=10,lat=90"
+        )
     if chunks and min(chunks.values()) < 1:
         raise errors.make("invalid", f"--chunk needs lengths of at least 1 (got {chunk})", "--chunk time=10")
     return Storage(chunks or {}, compress or "gzip:1", is_decoded)

@@ -62,10 +62,12 @@ def physical(array: Array, raw: np.ndarray) -> np.ndarray:
     """
     attrs = typed(array._node)
     kind = _UNSIGNED.get((array.dtype.kind, str(attrs.get("_Unsigned")).lower()))
-    values = (raw.view(f"{kind}{array.dtype.itemsize}") if kind else raw).astype("f8")
+    values = np.array(raw.view(f"{kind}{array.dtype.itemsize}") if kind else raw, "f8")
     values[missing(array, raw)] = np.nan
     with np.errstate(over="ignore"):
-        return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
+        values *= _number(array, attrs, "scale_factor", 1)
+        values += _number(array, attrs, "add_offset", 0)
+    return values
 
 
 def _number(array: Array, attrs: dict[str, Any], name: str, otherwise: float) -> float:

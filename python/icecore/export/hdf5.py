@@ -10,22 +10,41 @@ import h5py
 import numpy as np
 
 from icecore import errors
+from icecore.export.decoded import ENCODING
 from icecore.filesystem.atomic_output import room
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import companions
 from icecore.repository.selection import kept_axes, per_axis
 from icecore.repository.time_axis import KEY, TimeAxis
 from icecore.repository.typed_attributes import marker, typed
+from icecore.sources.mapping.time_units import is_time
 
 #: bytes of a file besides its data, with attributes and small coordinates
 _OVERHEAD = 1 << 16
 #: attributes that the libraries of HDF5 and netCDF write themselves
-OWN = ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties")
+OWN = (
+    "DIMENSION_LIST",
+    "REFERENCE_LIST",
+    "CLASS",
+    "NAME",
+    "_Netcdf4Dimid",
+    "_Netcdf4Coordinates",
+    "_NCProperties",
+)
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
 
 
-def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
+def write(
+    array: Array,
+    sel: tuple[Any, ...],
+    data: np.ndarray,
+    path: str,
+    netcdf: bool,
+    is_decoded: bool = False,
+) -> None:
     """Write ``data``, the selection ``sel`` of ``array``, and the matching part of its coordinates.
+
+    The attributes of decoded data don't describe how values were stored.
 
     A time axis becomes that of the selection; it is left out if the selected samples have none.
     """
@@ -50,7 +69,8 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
             if netcdf and name in file:
                 file[name].attrs["_Netcdf4Dimid"] = np.int32(i)
         target = array.name if array.name not in file else f"{array.name}_values"
-        dataset = _dataset(file, target, data, array, netcdf)
+        without = ENCODING if is_decoded and not is_time(array.attrs.get("units")) else ()
+        dataset = _dataset(file, target, data, array, netcdf, without)
         _time_axis(dataset, array, sel)
         if names == [target]:
             dataset.make_scale(target)
@@ -110,9 +130,17 @@ def _beside(
     return found
 
 
-def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf: bool) -> h5py.Dataset:
+def _dataset(
+    file: h5py.File,
+    name: str,
+    data: np.ndarray,
+    source: Array,
+    netcdf: bool,
+    without: tuple[str, ...] = (),
+) -> h5py.Dataset:
     data, extra = storable(source, data, netcdf)
-    attrs, kwargs = described(source, typed(source._node), data.dtype)
+    kept = {key: value for key, value in typed(source._node).items() if key not in without}
+    attrs, kwargs = described(source, kept, data.dtype)
     try:
         dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
     except TypeError as error:

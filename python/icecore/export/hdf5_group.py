@@ -112,7 +112,9 @@ class _Datasets:
         self._made: dict[str, h5py.Dataset] = {}
         self._scales: dict[str, h5py.Dataset] = {}
         # Dimensions of a group are known in those below it, so groups come before what is in them.
-        names = {each.path: self._names(each) for each in sorted(found, key=lambda each: each.path.count("/"))}
+        names = {
+            each.path: self._names(each) for each in sorted(found, key=lambda each: each.path.count("/"))
+        }
         scales = {f"/{each.path}": each for each in found if names[each.path] == [f"/{each.path}"]}
         for number, place in enumerate(self._dims):
             self._scale(number, place, scales.get(place))
@@ -167,8 +169,10 @@ class _Datasets:
         sample, extra = self._stored(each, np.empty((0,) * len(each.shape), each.array.dtype))
         attrs, options = described(each.array, each.attrs, sample.dtype)
         options.setdefault("dtype", sample.dtype)
-        if each.shape and 0 not in each.shape or any(self._dims[dim].grows for dim in dims):
-            limits = tuple(None if self._dims[dim].grows else n for dim, n in zip(dims, each.shape, strict=True))
+        if (each.shape and 0 not in each.shape) or any(self._dims[dim].grows for dim in dims):
+            limits = tuple(
+                None if self._dims[dim].grows else n for dim, n in zip(dims, each.shape, strict=True)
+            )
             is_chunked = None in limits or self._filters or set(each.dims) & self._storage.chunks.keys()
             if is_chunked and all(n or limit is None for n, limit in zip(each.shape, limits, strict=True)):
                 options |= {"chunks": self.chunk(each), "maxshape": limits}
@@ -199,5 +203,7 @@ class _Datasets:
         if self._netcdf and values.dtype == np.float16:
             return values.astype("f4"), {}
         if self._netcdf and values.dtype.kind == "S":  # netCDF has characters and strings of any length
-            return np.array([text(item) for item in values.reshape(-1).tolist()], "O").reshape(values.shape), {}
+            return np.array([text(item) for item in values.reshape(-1).tolist()], "O").reshape(
+                values.shape
+            ), {}
         return storable(each.array, values, self._netcdf)

@@ -17,9 +17,7 @@ from icecore.export.decoded import physical
 from icecore.filesystem.atomic_output import landing
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
-from icecore.repository.missing_values import missing
 from icecore.repository.selection import is_int, per_axis
-from icecore.repository.typed_attributes import typed
 from icecore.sources.mapping.time_units import conversion, is_time
 
 #: largest number of points on a line; beyond it each pixel column gets its minimum and maximum

@@ -41,7 +41,9 @@ def save_group(
     suffix = os.path.splitext(path.rstrip("/"))[1].lower()
     if suffix not in SUFFIXES:
         message = f"a group can't be written to {suffix or path!r} files"
-        raise errors.make("unsupported", message, f"one of {', '.join(SUFFIXES)}; a table also to .parquet or .csv")
+        raise errors.make(
+            "unsupported", message, f"one of {', '.join(SUFFIXES)}; a table also to .parquet or .csv"
+        )
     found = variables(group, select, storage)
     if suffix == ".zarr":
         from icecore.export.zarr_group import write as write_zarr

@@ -79,7 +79,9 @@ def _compressors(storage: Storage, version: int) -> Any:
     name, level = storage.compressor(_COMPRESSORS)
     if name == "none":
         return None
-    configuration = {"gzip": {"level": 1}, "zstd": {"level": 3}, "blosc": {"cname": "zstd", "clevel": 3}}[name]
+    configuration = {"gzip": {"level": 1}, "zstd": {"level": 3}, "blosc": {"cname": "zstd", "clevel": 3}}[
+        name
+    ]
     if level is not None:
         configuration["clevel" if name == "blosc" else "level"] = level
     if version == 2:

@@ -16,7 +16,7 @@ from icecore import errors
 from icecore.display import text
 from icecore.export.decoded import decoded
 from icecore.repository.cf_coordinates import along
-from icecore.repository.selection import parse
+from icecore.repository.selection import by_name, parse
 from icecore.timeseries.gps import clock_ns, without_offset
 
 if TYPE_CHECKING:
@@ -70,10 +70,11 @@ def by_coordinate(
     known = {} if known is None else known
     index: list[Any] = [slice(None)] * array.ndim
     for part in parts:
-        (place,) = (i for i, item in enumerate(_places(array, part)) if item is not None)
+        by_name({part.dim: 0}, array.dims)  # raises for an unknown dimension
+        place = array.dims.index(part.dim)
         coordinate = along(array, place)
         if _PLACES.fullmatch(part.value) or (coordinate is None and not part.is_coordinate):
-            index[place] = _places(array, part)[place]
+            index[place] = parse(f"{part.dim}={part.value}", array.dims)[place]
             continue
         if coordinate is None:
             message = f"{array.path}: dimension {part.dim!r} has no coordinate to find {part.value} in"
@@ -91,14 +92,6 @@ def _parts(sel: str) -> Iterator[_Named]:
         yield from (_Named(dim.strip(), value.strip()) for dim, _, value in parts)
 
 
-def _places(array: Array, part: _Named) -> list[Any]:
-    """Return the index of a part by places; None for the axes that it doesn't name."""
-    value = part.value if not part.is_coordinate else "0:0"
-    found = parse(f"{part.dim}={value}", array.dims)
-    axis = array.dims.index(part.dim)
-    return [item if i == axis else None for i, item in enumerate(found)]
-
-
 def _index(coordinate: Array, part: _Named) -> Any:
     values = decoded(coordinate, coordinate.read())
     first, dots, last = part.value.partition("..")
@@ -110,7 +103,9 @@ def _index(coordinate: Array, part: _Named) -> Any:
     elif kind in "SUO":
         low, high, one = _texts(first.strip(), last.strip() if dots else None, values)
     else:
-        raise errors.make("selection", f"{coordinate.path}: {coordinate.dtype} can't be compared", "use places")
+        raise errors.make(
+            "selection", f"{coordinate.path}: {coordinate.dtype} can't be compared", "use places"
+        )
     inside = np.ones(len(values), bool)
     if low is not None:
         inside &= values >= low

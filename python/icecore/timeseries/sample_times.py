@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
 
 
-
 @dataclass(frozen=True)
 class Uniform:
     """Samples on a :class:`TimeAxis`; samples outside its segments do not exist."""

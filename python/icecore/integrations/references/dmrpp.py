@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 _DAP = "http://xml.opendap.org/ns/DAP/4.0#"
 _DMRPP = "http://xml.opendap.org/dap/dmrpp/1.0.0#"
 _TYPES = {"i1": "Int8", "u1": "Byte", "f4": "Float32", "f8": "Float64"}
-_TYPES |= {f"{kind}{bits // 8}": f"{name}{bits}" for kind, name in (("i", "Int"), ("u", "UInt")) for bits in (16, 32, 64)}
+_TYPES |= {
+    f"{kind}{bits // 8}": f"{name}{bits}"
+    for kind, name in (("i", "Int"), ("u", "UInt"))
+    for bits in (16, 32, 64)
+}
 _FILTERS = {"shuffle": "shuffle", "zlib": "deflate", "fletcher32": "fletcher32"}
 
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-
 from icecore import errors
 from icecore.filesystem.atomic_output import landing_folder
 from icecore.integrations.references.inventory import Exported, Item, items

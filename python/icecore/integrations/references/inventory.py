@@ -78,7 +78,9 @@ class Item:
         chunk = array.chunks or ()
         chain = _icecore.Chain(json.dumps(array.codecs), json.dumps(array._node.document["data_type"]))
         for place in places(numbers, links.counts).tolist():
-            box = tuple(slice(i * c, min((i + 1) * c, n)) for i, c, n in zip(place, chunk, array.shape, strict=True))
+            box = tuple(
+                slice(i * c, min((i + 1) * c, n)) for i, c, n in zip(place, chunk, array.shape, strict=True)
+            )
             whole = np.full(chunk, array.fill_value, array.dtype)
             whole[tuple(slice(0, part.stop - part.start) for part in box)] = array.read(box)
             yield tuple(place), chain.encode(whole.reshape(-1).view("u1"), chunk)
@@ -115,7 +117,11 @@ def _unlinked(array: Array) -> str:
         return "its chunks differ in shape"
     stored = array.storage
     inside = stored.inline + stored.native
-    fits = array.shards is None and array.dtype.kind != "O" and inside * prod(unit) * array.dtype.itemsize <= _HELD
+    fits = (
+        array.shards is None
+        and array.dtype.kind != "O"
+        and inside * prod(unit) * array.dtype.itemsize <= _HELD
+    )
     if inside and not (stored.linked and fits):
         return f"{inside:,} of its {stored.references:,} stored chunks are in the repository"
     return ""

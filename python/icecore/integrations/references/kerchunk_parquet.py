@@ -43,7 +43,9 @@ def write(repo: Repo, path: str, output: str) -> Exported:
     with landing_folder(output) as folder:
         for item in items(repo, path, result):
             try:
-                documents = _array(item, folder) if item.array is not None else {".zgroup": {"zarr_format": 2}}
+                documents = (
+                    _array(item, folder) if item.array is not None else {".zgroup": {"zarr_format": 2}}
+                )
             except errors.UnsupportedError as error:
                 result.left_out[item.node.path] = error.message
                 continue
@@ -74,7 +76,9 @@ def _linked(item: Item, folder: str) -> None:
     links = item.links
     assert links is not None
     urls = np.array([plain_address(url) for url in links.urls], "O")
-    held = {int(np.ravel_multi_index(place, links.counts)) if place else 0: data for place, data in item.held()}
+    held = {
+        int(np.ravel_multi_index(place, links.counts)) if place else 0: data for place, data in item.held()
+    }
     numbers = np.concatenate([links.chunks.astype("i8"), np.array([*held], "i8")])
     for record in np.unique(numbers // _RECORD).tolist():
         first = record * _RECORD
@@ -106,9 +110,7 @@ def _save(folder: str, name: str, record: int, table: pa.Table) -> None:
 
     place = os.path.join(folder, *name.split("/"))
     os.makedirs(place, exist_ok=True)
-    pq.write_table(
-        table, os.path.join(place, f"refs.{record}.parq"), compression="zstd", store_schema=False
-    )
+    pq.write_table(table, os.path.join(place, f"refs.{record}.parq"), compression="zstd", store_schema=False)
 
 
 def _arrow() -> Any:

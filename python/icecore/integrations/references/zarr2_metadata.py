@@ -142,7 +142,9 @@ def _fill(array: Array) -> Any:
     if "_FillValue" in attrs:
         marked = np.asarray(marker(array._node, "_FillValue", attrs["_FillValue"], array.dtype))
         own = np.asarray(value)
-        same = marked.dtype.kind in "SUO" or np.array_equal(marked.astype(own.dtype), own, own.dtype.kind in "fc")
+        same = marked.dtype.kind in "SUO" or np.array_equal(
+            marked.astype(own.dtype), own, own.dtype.kind in "fc"
+        )
         if array.storage.missing and not same:
             raise unsupported("Zarr version 2 has one fill value for missing chunks and missing values")
         value = marked.astype(array.dtype)[()] if array.dtype.kind != "O" else marked[()]
