@@ -50,8 +50,8 @@ SelArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="SEL",
-        help='Places: "0:10, :, ::4" or "time=0:10, lat=3". Coordinates: "lat=45.0, time=2020-01..2020-02" (with '
-        "both ends). Default: everything.",
+        help='Places: "0:10, :, ::4" or "time=0:10, lat=3". Coordinates: "lat=45.0, time=2020-01..2020-02", '
+        "with both ends. Default: everything.",
     ),
 ]
 RtolOption = Annotated[

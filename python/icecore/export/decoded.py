@@ -31,8 +31,8 @@ def decoded(array: Array, raw: np.ndarray) -> np.ndarray:
         raw: elements as stored.
 
     Returns:
-        Packed numbers, and integers with missing values, as float64 with NaN for missing ones; floats with NaN
-        for missing ones; times since a date as ``datetime64[ns]``, not-a-time if missing; other values
+        Packed numbers, and integers with missing values, as float64 with NaN for missing ones; floats with
+        NaN for missing ones; times since a date as ``datetime64[ns]``, not-a-time if missing; other values
         unchanged.
 
     Raises:

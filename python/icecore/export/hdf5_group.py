@@ -19,7 +19,7 @@ from icecore.repository.typed_attributes import typed
 
 #: bytes for the metadata of one variable
 _OVERHEAD = 1 << 13
-#: begins the name of a variable that is called like a dimension and isn't its coordinate, as in netCDF's library
+#: begins the name of a variable that is called like a dimension and isn't its coordinate, as netCDF has it
 _OTHER = "_nc4_non_coord_"
 _COMPRESSORS = ("none", "gzip", "lzf", "zstd")
 

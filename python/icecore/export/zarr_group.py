@@ -1,4 +1,4 @@
-"""Write a group with everything below it as a plain Zarr store in a directory, version 2 or 3, block by block."""
+"""Write a group with everything below it as a plain Zarr store, version 2 or 3, block by block."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def landing(path: str) -> Iterator[str]:
 
 @contextmanager
 def landing_folder(path: str) -> Iterator[str]:
-    """``with landing_folder(path) as part``: fill the directory ``part``; it is renamed to ``path`` at the end.
+    """``with landing_folder(path) as part``: fill the directory ``part``, which is renamed to ``path``.
 
     Its files are on disk before it has its name, as those of :func:`landing`. If the block fails, nothing
     remains.

@@ -49,8 +49,8 @@ def by_coordinate(
 ) -> tuple[Any, ...] | None:
     """Return the index of a selection by coordinates; None if it only has places.
 
-    A selection is by coordinates if one of its parts is: a range with ``..``, a number with a decimal point, a
-    date, or text. Then whole numbers are coordinates too, where the dimension has some. ``0:10`` always means
+    A selection is by coordinates if one of its parts is: a range with ``..``, a number with a decimal point,
+    a date, or text. Then whole numbers are coordinates too, where the dimension has some. ``0:10`` always means
     places.
 
     Args:

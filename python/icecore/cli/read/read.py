@@ -49,8 +49,8 @@ def read(
             "--output",
             metavar="FILE",
             help="Output: .npy, .csv, .parquet, .nc, .h5 or .gwf; - for CSV to stdout. Rows of .csv and "
-            ".parquet begin with the index along each dimension, of a channel with its time. Of a group: .nc, "
-            ".h5 or .zarr; of a table also .parquet, .csv, .arrow or .json.",
+            ".parquet begin with the index along each dimension, of a channel with its time. Of a group: "
+            ".nc, .h5 or .zarr; of a table also .parquet, .csv, .arrow or .json.",
         ),
     ] = None,
     decoded: Annotated[
@@ -147,7 +147,7 @@ def read(
 def _read_group(
     group: Any, sel: str | None, output: str | None, storage: tuple[Any, ...], version: int, json: bool
 ) -> None:
-    from icecore.cli.read_group import read_group, report, storage_of
+    from icecore.cli.read.read_group import read_group, report, storage_of
 
     facts, left_out = read_group(group, sel, output, storage_of(*storage), version)
     if json:
