@@ -1,4 +1,4 @@
-"""References of linked files for other programs: fsspec, Icechunk and zarr-python read them without icecore."""
+"""References of linked files: fsspec, Icechunk and zarr-python read them without icecore."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def by_coordinate(
     """Return the index of a selection by coordinates; None if it only has places.
 
     A selection is by coordinates if one of its parts is: a range with ``..``, a number with a decimal point,
-    a date, or text. Then whole numbers are coordinates too, where the dimension has some. ``0:10`` always means
-    places.
+    a date, or text. Then whole numbers are coordinates too, where the dimension has some. ``0:10`` always
+    means places.
 
     Args:
         array: the array; the coordinate of a dimension is the array of its name beside it or above.

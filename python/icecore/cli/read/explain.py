@@ -21,7 +21,7 @@ from icecore.cli.console import (
     examples,
     open_repo,
 )
-from icecore.cli.read.read import selected
+from icecore.cli.read.selection import selected
 
 
 def explain(

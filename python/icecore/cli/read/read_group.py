@@ -67,7 +67,7 @@ def selector(group: Group, sel: str | None) -> Select:
     Raises:
         Error: ``selection`` if a part has no name, or no array below the group has the dimension.
     """
-    from icecore.cli.read.read import selected
+    from icecore.cli.read.selection import selected
     from icecore.repository.array import Array
     from icecore.repository.selection import per_axis
 

@@ -15,27 +15,9 @@ from icecore.repository.typed_attributes import marker
 from icecore.repository.zarr_dtypes import number
 
 #: codecs of numcodecs, by their names in version 2
-_NUMCODECS = frozenset(
-    [
-        "delta",
-        "fixedscaleoffset",
-        "quantize",
-        "astype",
-        "bitround",
-        "packbits",
-        "zlib",
-        "gzip",
-        "zstd",
-        "lz4",
-        "bz2",
-        "lzma",
-        "blosc",
-        "shuffle",
-        "fletcher32",
-        "crc32",
-        "crc32c",
-        "adler32",
-    ]
+_NUMCODECS = (
+    *("delta", "fixedscaleoffset", "quantize", "astype", "bitround", "packbits", "zlib", "gzip", "zstd"),
+    *("lz4", "bz2", "lzma", "blosc", "shuffle", "fletcher32", "crc32", "crc32c", "adler32"),
 )
 _TEXTS = ("vlen-utf8", "vlen-bytes")
 _SHUFFLES = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
