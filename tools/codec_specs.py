@@ -1,7 +1,8 @@
 """Write `spec/codecs`: for each `icecore.*` codec a README, a JSON schema and test vectors.
 
-The README's text is the codec's section of docs/format.md. Vectors are encoded by icecore; the decoders beside them
-share no code with it. Run it after a change of a codec's text or bytes: ``python tools/codec_specs.py``.
+The README's text is the codec's section of docs/format.md. Vectors are encoded by icecore; the decoders beside
+them share no code with it. Run it after a change of a codec's text or bytes:
+``python tools/codec_specs.py``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,25 @@ SPEC = ROOT / "spec" / "codecs"
 _RAW = {"name": "bytes", "configuration": {"endian": "little"}}
 _ZSTD = [_RAW, {"name": "zstd", "configuration": {"level": 3, "checksum": False}}]
 _BYTES = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3, "checksum": False}}]
+_CHOICE = """Configuration: `choices`, 1 to 256 lists of codecs. The first byte of a chunk is the index of the
+list that encoded the rest.
+"""
+#: what the READMEs of all codecs have in common
+_FILES = """## Files
+
+- `schema.json`: JSON schema of the codec's metadata.
+- `vectors.json`: test vectors. Each has the data type, the shape, the configuration, the encoded and the decoded
+  bytes (base64; decoded numbers are little-endian, in C order; the fill value is 0).
+- `decoder.py`: a decoder in NumPy, as a reference.
+
+## Change log
+
+Format version 1: first version. Its meaning will not change; see *Versions of the format* in docs/format.md.
+
+## Current maintainers
+
+The icecore project.
+"""
 _PCO = [{"name": "numcodecs.pcodec", "configuration": {"level": 8}}]
 _LISTS = {"type": "array", "items": {"type": "object", "required": ["name"]}, "minItems": 1}
 
@@ -234,8 +254,7 @@ def sections() -> dict[str, str]:
         name: re.split(r"^#{2,3} ", body, flags=re.MULTILINE)[0]
         for name, body in zip(parts[1::2], parts[2::2], strict=False)
     }
-    choice = "Configuration: `choices`, 1 to 256 lists of codecs. The first byte of a chunk is the index of the list that\n"
-    return {**found, "icecore.choice": f"{choice}encoded the rest.\n"}
+    return {**found, "icecore.choice": _CHOICE}
 
 
 def readme(name: str, codec: Codec, text: str) -> str:
@@ -243,16 +262,12 @@ def readme(name: str, codec: Codec, text: str) -> str:
     stored = {"array -> array": "an array of the following codec", "array -> bytes": "the bytes of a chunk"}
     example = next(iter(codec.cases.values()))[0]
     document = json.dumps({"name": name, "configuration": example}, indent=2)
+    decodes = stored.get(codec.kind, "bytes of a chunk")
     return (
-        f"# {name}\n\nA codec of Zarr v3, {codec.kind}: it decodes {stored.get(codec.kind, 'bytes of a chunk')}.\n\n"
-        f"## Codec metadata\n\n```json\n{document}\n```\n\nThe members of `configuration` are in `schema.json`.\n\n"
-        f"## Format\n\n{text.strip()}\n\n## Files\n\n"
-        "- `schema.json`: JSON schema of the codec's metadata.\n"
-        "- `vectors.json`: test vectors. Each has the data type, the shape, the fill value, the configuration, the encoded\n"
-        "  and the decoded bytes (base64; decoded numbers are little-endian, in C order).\n"
-        "- `decoder.py`: a decoder in NumPy, as a reference.\n\n"
-        "## Change log\n\nFormat version 1: first version. Its meaning will not change; see *Versions of the format* in "
-        "docs/format.md.\n\n## Current maintainers\n\nThe icecore project.\n"
+        f"# {name}\n\nA codec of Zarr v3, {codec.kind}: it decodes {decodes}.\n\n"
+        f"## Codec metadata\n\n```json\n{document}\n```\n\n"
+        "The members of `configuration` are in `schema.json`.\n\n"
+        f"## Format\n\n{text.strip()}\n\n{_FILES}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The specifications of `icecore.*` codecs: files that are up to date, and decoders that share no code with icecore."""
+"""Specifications of `icecore.*` codecs: files up to date, decoders that share no code with icecore."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_codec_has_a_specification() -> None:
     import tomllib
 
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["zarr.codecs"]
-    # The codecs of linked frame and ROOT files decode what other programs wrote: their formats are specified there.
+    # Codecs of linked frame and ROOT files decode what other programs wrote, in formats specified there.
     foreign = {"icecore.gwf_vect", "icecore.root_basket", "icecore.root_page"}
     assert {folder.name for folder in SPEC.glob("icecore.*")} == set(known) - foreign
 
@@ -77,7 +77,7 @@ def test_decoders_are_short_and_import_nothing_of_icecore() -> None:
 
 
 def test_files_are_up_to_date() -> None:
-    """README and schema follow docs/format.md; vectors decode with icecore, whose encoders may choose otherwise."""
+    """README and schema follow docs/format.md, and icecore decodes the vectors as before."""
     from icecore import _icecore
 
     tool = _module(ROOT / "tools" / "codec_specs.py")
