@@ -1,7 +1,7 @@
 """Write `spec/codecs`: for each `icecore.*` codec a README, a JSON schema and test vectors.
 
-The README's text is the codec's section of docs/format.md. Vectors are encoded by icecore; the decoders beside
-them share no code with it. Run it after a change of a codec's text or bytes:
+The README's text is the codec's section of docs/format.md. Vectors are encoded by icecore; the decoders
+beside them share no code with it. Run it after a change of a codec's text or bytes:
 ``python tools/codec_specs.py``.
 """
 
@@ -31,8 +31,8 @@ list that encoded the rest.
 _FILES = """## Files
 
 - `schema.json`: JSON schema of the codec's metadata.
-- `vectors.json`: test vectors. Each has the data type, the shape, the configuration, the encoded and the decoded
-  bytes (base64; decoded numbers are little-endian, in C order; the fill value is 0).
+- `vectors.json`: test vectors. Each has the data type, the shape, the configuration, the encoded and the
+  decoded bytes (base64; decoded numbers are little-endian, in C order; the fill value is 0).
 - `decoder.py`: a decoder in NumPy, as a reference.
 
 ## Change log
