@@ -132,7 +132,7 @@ def _array(array: Array) -> dict[str, Any]:
         "chunks": array.chunks if array.chunks is not None else array._native.chunks,
         "shards": array.shards,
         "codecs": array.codecs,
-        "readable_by": readers(array.codecs),
+        "readable_by": readers(array._node.document),
         "measured": array._node.ours.get("codec", {}),
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
@@ -176,6 +176,7 @@ def _trends(array: Array) -> str | None:
 
 
 def _group(group: Group) -> dict[str, Any]:
+    from icecore.codecs.readers import summary
     from icecore.repository.array import Array
     from icecore.repository.stored_bytes import stored_bytes
 
@@ -189,6 +190,7 @@ def _group(group: Group) -> dict[str, Any]:
         "bytes_raw": sum(array.nbytes for array in arrays),
         "bytes_stored": stored_bytes(arrays),
         "linked_arrays": sum(array.linked for array in arrays),
+        "readable_by": summary(array._node.document for array in arrays),
         **({"manifests": _manifests(group)} if group.path == "/" else {}),
         "sources": _sources(group),
         "attributes": group.attrs,
