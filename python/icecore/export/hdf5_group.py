@@ -152,7 +152,7 @@ class _Datasets:
         return place if place not in self._dims else f"{place}_{length}"
 
     def _scale(self, number: int, place: str, coordinate: Variable | None) -> None:
-        """Create the dataset that stands for a dimension: its coordinate, or one without values."""
+        """Create the dataset of a dimension: its coordinate, or one without values."""
         dim = self._dims[place]
         if coordinate is not None:
             dataset = self._create(coordinate, place.strip("/"), [place])

@@ -90,7 +90,7 @@ def _check_dtype(array: Array) -> None:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Drawn:
     """What a selection leaves to draw.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Kept:
     size: int
 
 
-def _kept(array: Array, sel: tuple[Any, ...]) -> _Kept:
+def _kept(array: Array, sel: tuple[Any, ...]) -> _Drawn:
     """Find the axes of the picture from the metadata, and reject a selection with other than one or two."""
     items = tuple(per_axis(sel, array.ndim))
     lists = [axis for axis, item in enumerate(items) if not is_int(item) and not isinstance(item, slice)]
@@ -130,11 +130,11 @@ def _kept(array: Array, sel: tuple[Any, ...]) -> _Kept:
         )
     if len(long) == 1:
         [(axis, n)] = long
-        return _Kept(items, [(axis, n, -(-n // (_POINTS // 2)) if n > _POINTS else 1)], size)
-    return _Kept(items, [(axis, n, -(-n // _PIXELS)) for axis, n in long], size)
+        return _Drawn(items, [(axis, n, -(-n // (_POINTS // 2)) if n > _POINTS else 1)], size)
+    return _Drawn(items, [(axis, n, -(-n // _PIXELS)) for axis, n in long], size)
 
 
-def _read(array: Array, kept: _Kept) -> _Scale:
+def _read(array: Array, kept: _Drawn) -> _Scale:
     """Read the elements to draw: all, the least and greatest of each pixel of a line, or some of a map."""
     sel = list(kept.sel)
     if len(kept.axes) == 1 and kept.axes[0][2] > 1:
@@ -146,7 +146,7 @@ def _read(array: Array, kept: _Kept) -> _Scale:
     return _measured(array, raw.reshape([-(-n // step) for _, n, step in kept.axes]))
 
 
-def _ends(array: Array, kept: _Kept) -> _Scale:
+def _ends(array: Array, kept: _Drawn) -> _Scale:
     """Return the least and the greatest element of each pixel of a line, one after the other."""
     [(axis, _, step)] = kept.axes
     is_time, found = array.dtype.kind in "mM", []

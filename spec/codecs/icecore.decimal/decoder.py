@@ -4,7 +4,7 @@ import numpy as np
 
 
 def decode(stored, configuration, dtype):
-    """Return the floats nearest to k · 10^-scale; the least integers stand for the escapes."""
+    """Return the floats nearest to k · 10^-scale; the least integers are the escapes."""
     scale, escapes = configuration["scale"], configuration.get("escapes", [])
     k = stored.astype("f8")
     values = (k / 10.0**scale if scale >= 0 else k * 10.0**-scale).astype(dtype)

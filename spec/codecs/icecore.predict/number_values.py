@@ -1,4 +1,4 @@
-"""Values of icecore.predict: the elements that integers stand for."""
+"""Values of icecore.predict: the elements of integers."""
 
 import numpy as np
 

@@ -12,10 +12,14 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
     reject_linked,
+)
+
+EXAMPLES = (
+    "icecore export icecore-demo/demo.icecore@linked /photons -o refs.json",
+    "icecore export icecore-demo/demo.icecore@linked /photons -o photons.icechunk --json",
 )
 
 
@@ -57,13 +61,3 @@ def export(
         print_stderr(f"left out: {array}: {reason}")
     if found.left_out:
         raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore export icecore-demo/demo.icecore@linked /photons -o refs.json",
-            "icecore export icecore-demo/demo.icecore@linked /photons -o photons.icechunk --json",
-        )
-    )(export)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, open_repo
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
@@ -21,6 +21,11 @@ _KINDS = ("cells", "native", "linked", "inline", "missing")
 _LAST, _DAILY = 30, 90
 #: number of source files of a table that are listed
 _SHOWN = 5
+
+EXAMPLES = (
+    "icecore info icecore-demo/demo.icecore /grid/t2m",
+    "icecore info icecore-demo/demo.icecore@linked --files",
+)
 
 
 def info(
@@ -325,13 +330,3 @@ def _file(item: dict[str, Any]) -> str:
     from icecore.display import text
 
     return f"{item['url']} ({text.plural(item['chunks'], 'chunk')}, {text.size(item['bytes'])})"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore info icecore-demo/demo.icecore /grid/t2m",
-            "icecore info icecore-demo/demo.icecore@linked --files",
-        )
-    )(info)

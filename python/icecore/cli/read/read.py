@@ -20,7 +20,6 @@ from icecore.cli.console import (
     SelArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
     warn_packed,
@@ -36,6 +35,13 @@ if TYPE_CHECKING:
 _MOST_JSON = 1_000_000
 #: file formats whose attributes describe scale and offset
 _WITH_ATTRIBUTES = (".nc", ".h5", ".hdf5")
+
+EXAMPLES = (
+    'icecore read icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',
+    'icecore read icecore-demo/demo.icecore /photons/gt1l/height "::100" -o heights.npy',
+    "icecore read icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN time=1400000098..1400000104 "
+    "--gaps pad --valid dataValid -o strain.npy",
+)
 
 
 def read(
@@ -254,15 +260,3 @@ def _shown(name: str, value: Any, array: Array, is_decoded: bool = False) -> str
 
 def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            'icecore read icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',
-            'icecore read icecore-demo/demo.icecore /photons/gt1l/height "::100" -o heights.npy',
-            "icecore read icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN time=1400000098..1400000104 "
-            "--gaps pad --valid dataValid -o strain.npy",
-        )
-    )(read)

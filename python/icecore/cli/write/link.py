@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
-from icecore.cli.console import Json, Progress, Verbose, examples, finish, takes
+from icecore.cli.console import Json, Progress, Verbose, finish, takes
 from icecore.ingest.options import LinkOptions
+
+EXAMPLES = (
+    "icecore link icecore-demo/photons.h5 --into icecore-demo/mine.icecore --replace",
+    "icecore link icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /wind --dry-run",
+)
 
 
 @takes(LinkOptions)
@@ -23,13 +26,3 @@ def link(values: dict[str, Any], verbose: Verbose = False, json: Json = False) -
     with Progress("link", nbytes=values["commit_every"] is None) as progress:
         report = run(LinkOptions(**values, progress=progress))
     finish("linked", report, values["into"], json, verbose, values["storage"])
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore link icecore-demo/photons.h5 --into icecore-demo/mine.icecore --replace",
-            "icecore link icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /wind --dry-run",
-        )
-    )(link)

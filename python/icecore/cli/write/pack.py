@@ -13,7 +13,6 @@ from icecore.cli.console import (
     Progress,
     Verbose,
     emit,
-    examples,
     finish,
     once,
     print_notes,
@@ -29,6 +28,14 @@ if TYPE_CHECKING:
 
 _POLL = "1s"
 _COMMITTED = "the files packed so far are committed"
+
+EXAMPLES = (
+    "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "
+    "--for archive",
+    "icecore pack --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
+    "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
+    "--codec shuffle+zstd:9",
+)
 
 
 @takes(PackOptions, optional=("sources",))
@@ -136,16 +143,3 @@ def _print_event(event: Event, as_json: bool) -> None:
             names = f"{event.together[0]} … {event.name} ({len(event.together):,} files)"
         line = f"{names}: {arrays}, {size}, snapshot {report.snapshot}, {report.seconds:.2f} s"
         emit(None, False, line, fold=False, done=_COMMITTED)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "
-            "--for archive",
-            "icecore pack --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
-            "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
-            "--codec shuffle+zstd:9",
-        )
-    )(pack)

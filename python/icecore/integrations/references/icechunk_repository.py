@@ -54,7 +54,7 @@ def write(repo: Repo, path: str, output: str) -> Exported:
 
 @contextmanager
 def _quiet(icechunk: Any) -> Iterator[None]:
-    """Silence warnings that commits to directories aren't safe: nobody else writes to this one."""
+    """Silence warnings that commits to directories aren't safe: this directory has one writer."""
     icechunk.set_logs_filter("error")
     try:
         yield
