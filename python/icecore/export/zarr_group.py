@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _COMPRESSORS = ("none", "gzip", "zstd", "blosc")
 _DIMENSIONS = "_ARRAY_DIMENSIONS"
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "gzip": {"level": 1},
+    "zstd": {"level": 3},
+    "blosc": {"cname": "zstd", "clevel": 3},
+}
 
 
 def write(
@@ -79,9 +84,7 @@ def _compressors(storage: Storage, version: int) -> Any:
     name, level = storage.compressor(_COMPRESSORS)
     if name == "none":
         return None
-    configuration = {"gzip": {"level": 1}, "zstd": {"level": 3}, "blosc": {"cname": "zstd", "clevel": 3}}[
-        name
-    ]
+    configuration = dict(_DEFAULTS[name])
     if level is not None:
         configuration["clevel" if name == "blosc" else "level"] = level
     if version == 2:

@@ -6,7 +6,7 @@ Both ends of a range belong to it, and a date means all of its day, month or yea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +187,7 @@ def _resolution(values: np.ndarray) -> str:
 def _absent(coordinate: Array, part: _Named, values: np.ndarray) -> errors.Error:
     """Return the error for values that a coordinate doesn't have; the hint has the nearest, or the ends."""
     message = f"{coordinate.path} has no value {part.value}"
-    real: Sequence[Any] = values[~np.isnat(values)] if values.dtype.kind == "M" else values
+    real: Any = values[~np.isnat(values)] if values.dtype.kind == "M" else values
     if values.dtype.kind in "iuf":
         real = values[np.isfinite(values)] if values.dtype.kind == "f" else values
         if len(real) and ".." not in part.value:

@@ -78,7 +78,8 @@ def _document(
 
 def _codecs(array: Array) -> tuple[str, list[dict[str, Any]], Any]:
     """Return the order of a chunk's elements, its filters, and the stored dtype."""
-    order, filters, dtype = "C", [], _dtype(array.dtype)
+    filters: list[dict[str, Any]] = []
+    order, dtype = "C", _dtype(array.dtype)
     for at, codec in enumerate(array.codecs):
         name, configuration = codec["name"], dict(codec.get("configuration", {}))
         plain = name.removeprefix("numcodecs.")
