@@ -13,12 +13,11 @@ import numpy as np
 
 from icecore import errors
 from icecore.display import text
+from icecore.export.decoded import physical
 from icecore.filesystem.atomic_output import landing
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
-from icecore.repository.missing_values import missing
 from icecore.repository.selection import is_int, per_axis
-from icecore.repository.typed_attributes import typed
 from icecore.sources.mapping.time_units import conversion, is_time
 
 #: largest number of points on a line; beyond it each pixel column gets its minimum and maximum
@@ -27,8 +26,6 @@ _POINTS = 4000
 _PIXELS = 1200
 #: largest magnitude that can be drawn: differences of larger numbers overflow
 _MOST_DRAWN = 1e300
-#: signed dtype → unsigned dtype, for the attribute ``_Unsigned`` (netCDF-3 has only signed integers)
-_UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
 #: characters of a label, and of one line of it along the height and the width of the figure
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
@@ -162,28 +159,6 @@ def _ends(array: Array, kept: _Drawn) -> _Scale:
         found.append(np.stack(pair, axis=1).reshape(-1))
     ends = np.concatenate(found)
     return _measured(array, ends) if is_time else _scaled(array, np.empty(0, array.dtype), ends)
-
-
-def physical(array: Array, raw: np.ndarray) -> np.ndarray:
-    """Apply the CF conventions: missing values become NaN; scale and offset.
-
-    Raises:
-        Error: ``invalid`` if these attributes are not numbers.
-    """
-    attrs = typed(array._node)
-    kind = _UNSIGNED.get((array.dtype.kind, str(attrs.get("_Unsigned")).lower()))
-    values = (raw.view(f"{kind}{array.dtype.itemsize}") if kind else raw).astype("f8")
-    values[missing(array, raw)] = np.nan
-    with np.errstate(over="ignore"):
-        return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
-
-
-def _number(array: Array, attrs: dict[str, Any], name: str, otherwise: float) -> float:
-    try:
-        return float(np.asarray(attrs.get(name, otherwise)).item())
-    except (TypeError, ValueError):
-        message = f"{array.path}: the attribute {name} must be a number (got {attrs[name]!r})"
-        raise errors.make("invalid", message, "`icecore read` prints the stored numbers") from None
 
 
 def _is_huge(values: np.ndarray) -> bool:

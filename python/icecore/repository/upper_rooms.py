@@ -13,6 +13,7 @@ from icecore import errors
 
 #: method → (module, function or class) that implements it
 PROVIDERS = {
+    "batches": ("icecore.integrations.batches", "Batches"),
     "between": ("icecore.timeseries.stretch", "between"),
     "compact": ("icecore.writing.compaction", "compact"),
     "renew_trends": ("icecore.ingest.write.write_trends", "renew"),

@@ -20,7 +20,7 @@ from icecore.cli.console import (
     emit,
     open_repo,
 )
-from icecore.cli.read.read import selected
+from icecore.cli.read.selection import selected
 
 EXAMPLES = (
     'icecore explain icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',

@@ -17,7 +17,7 @@ from icecore.cli.console import (
     emit,
     open_repo,
 )
-from icecore.cli.read.read import selected
+from icecore.cli.read.selection import selected
 
 EXAMPLES = (
     "icecore plot icecore-demo/demo.icecore /grid/t2m time=0 -o map.png",

@@ -25,4 +25,4 @@ def link(values: dict[str, Any], verbose: Verbose = False, json: Json = False) -
 
     with Progress("link", nbytes=values["commit_every"] is None) as progress:
         report = run(LinkOptions(**values, progress=progress))
-    finish("linked", report, values["into"], json, verbose)
+    finish("linked", report, values["into"], json, verbose, values["storage"])

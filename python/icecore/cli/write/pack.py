@@ -88,7 +88,7 @@ def pack(
 
     with Progress("pack") as progress:
         report = run(PackOptions(**values, progress=progress))
-    finish("packed", report, values["into"], json, verbose)
+    finish("packed", report, values["into"], json, verbose, values["storage"])
 
 
 def _follow(
