@@ -273,3 +273,12 @@ def test_names_that_netcdf_uses_twice(tmp_path: Path, run: Any) -> None:
         assert got.x.values.tolist() == np.arange(12).reshape(3, 4).tolist()
         assert sorted(got.sizes.values()) == [3, 4, 4, 5]
         assert (got.square == 7).all()
+
+
+def test_storage_of_a_single_array_is_refused(tmp_path: Path, run: Any) -> None:
+    with icecore.create(tmp_path / "r.icecore").writer() as w:
+        w.array("/g/x", "f4", (3,))[...] = [1, 2, 3]
+    for option, value in (("--compress", "gzip:9"), ("--chunk", "x=1")):
+        status, _, err = run("read", tmp_path / "r.icecore", "/g/x", "-o", tmp_path / "o.nc", option, value)
+        assert (status, f"{option} needs a group; /g/x is an array" in err) == (2, True)
+    assert not (tmp_path / "o.nc").exists()

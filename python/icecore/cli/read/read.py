@@ -113,6 +113,10 @@ def read(
                 )
         _read_group(item, sel, output, (chunk, compress, decoded), zarr_format, json)
         return
+    for name, value in (("chunk", chunk), ("compress", compress)):
+        if value is not None:
+            message = f"--{name} needs a group; {item.path} is an array, written as one block"
+            raise errors.make("invalid", message, "name its group, which is written in blocks")
     array = opened._array(path)
     index, fetch = selected(array, sel, gaps, valid)
     precision: dict[str, Any] = {"rtol": rtol, "leading_bytes": leading_bytes}
