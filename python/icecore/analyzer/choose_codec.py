@@ -11,7 +11,7 @@ from icecore.analyzer.measure import KEPT, Choice, Goal, Measurement, confirmed,
 from icecore.analyzer.sample import Kind, Reader, Sample, take, within
 from icecore.codecs import spec
 from icecore.repository import zarr_dtypes
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 
 #: smallest array to measure, in bytes, for ``archive``; the other goals use ``KEPT``
 _TINY = 4 << 10
@@ -48,7 +48,7 @@ def plan(
     goal: Goal,
     portable: bool = False,
     alone: bool = False,
-    held: Held | None = None,
+    held: StoredChunks | None = None,
 ) -> Planned:
     """Return codecs for an array, chosen by measurements on some of its chunks.
 
@@ -93,7 +93,7 @@ def chosen(
     goal: Goal,
     portable: bool = False,
     alone: bool = False,
-    held: Held | None = None,
+    held: StoredChunks | None = None,
 ) -> Chosen:
     """Measure and choose as :func:`plan` does; an assay uses the same choices.
 
@@ -141,7 +141,7 @@ def chunks(
     read: Reader,
     nbytes: int,
     archive: bool,
-    held: Held | None,
+    held: StoredChunks | None,
 ) -> Sample:
     """Read whole chunks, as many as the goal justifies."""
     most = min(max(nbytes // 32, 2 << 20), 16 << 20 if archive else 6 << 20)

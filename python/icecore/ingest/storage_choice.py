@@ -22,7 +22,7 @@ from icecore.layout.layout import Layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.time_axis import KEY, TimeAxis
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.tables.text.column_codecs import CHUNK
 from icecore.writing.writer import Writer
 
@@ -116,7 +116,7 @@ class StorageChoice:
         return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
 
     def codecs(
-        self, step: Step, read: Reader, where: Layout, budget: int, held: Held | None
+        self, step: Step, read: Reader, where: Layout, budget: int, held: StoredChunks | None
     ) -> choose_codec.Planned:
         """Return the codecs of the array's chunks: measured, or as the caller named them."""
         entry = step.entry

@@ -126,7 +126,7 @@ class Encoded:
         return parsed
 
 
-class Endless:
+class LongLines:
     """Parser with the interface of :class:`icecore._icecore.TextFormat` for very long lines. The rest of a
     line whose beginning was not a row is kept as text and counts with that line.
     """
