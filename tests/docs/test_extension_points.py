@@ -51,19 +51,14 @@ COMMAND = '''"""``icecore toy``: print a greeting."""
 
 from __future__ import annotations
 
-import typer
+from icecore.cli.console import RepoArgument, emit
 
-from icecore.cli.console import RepoArgument, emit, examples
+EXAMPLES = ("icecore toy a", "icecore toy b")
 
 
 def toy(repo: RepoArgument) -> None:
     """Greet a repository."""
     emit({}, False, f"hello {repo}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("icecore toy a", "icecore toy b"))(toy)
 '''
 
 
@@ -130,8 +125,8 @@ def test_a_format(copy: Path, tmp_path: Path) -> None:
 def test_a_command(copy: Path) -> None:
     title = "Add a command"
     assert "`python/icecore/cli/`" in steps(title)
-    (copy / "icecore/cli/toy.py").write_text(COMMAND, "utf-8")
-    edited(copy, "cli/__init__.py", '    "view",\n', '    "view",\n    "toy",\n', title)
+    (copy / "icecore/cli/read/toy.py").write_text(COMMAND, "utf-8")
+    edited(copy, "cli/__init__.py", '"read.": (', '"read.": ("toy", ', title)
     assert (
         run(copy, "from icecore.cli import run; sys.exit(run(sys.argv[1:]))", "toy", "moon") == "hello moon"
     )

@@ -100,7 +100,7 @@ def test_rows_behind_the_last_one_are_told(tmp_path: Path) -> None:
     assert len(repo.table("/t")) == 800
     (note,) = report.notes
     assert note.message == (
-        "t.xml says 800 rows; what follows looks like more of them, and is none: '800,5600'"
+        "t.xml says 800 rows; the lines after them look like rows, but are not: '800,5600'"
     )
 
 
@@ -114,7 +114,7 @@ def test_rows_of_one_length_behind_the_last_one_are_told(tmp_path: Path) -> None
         _, report, again = round_trip(path, tmp_path, replace=True)
         assert again == text
         assert [note.message[:31] for note in report.notes] == [
-            "t.lbl says 400 rows; what follow"[:31]
+            "t.lbl says 400 rows; the lines after"[:31]
         ] * told
 
 

@@ -62,7 +62,7 @@ pub struct Copying<'a> {
 }
 
 impl Repo {
-    /// Copies this repository to a place where there is none, or where an earlier run was interrupted.
+    /// Copies this repository to an empty place, or where an earlier run was interrupted.
     ///
     /// # Errors
     /// Exists if the place holds anything else; Corrupt, naming the object, if the source is damaged; Permission, Io,

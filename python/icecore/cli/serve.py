@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
+from icecore.cli.console import AllowLinks, StorageOption, print_stderr, settings
 
 if TYPE_CHECKING:
     from icecore.integrations.arrakis import Server
     from icecore.service.delegate import Delegate
+
+EXAMPLES = (
+    "icecore serve icecore-demo/demo.icecore",
+    "icecore serve icecore-demo --port 0",
+)
 
 
 def serve(
@@ -159,7 +164,7 @@ def arrakis_server(
         Error: ``unsupported`` with users, as Arrakis requests have no login here; ``invalid`` without
             repositories.
     """
-    from icecore.ingest.repository_source import is_repository
+    from icecore.ingest.plan.repository_source import is_repository
 
     if has_users:
         message = "--arrakis has no login: everybody who reaches the port may read"
@@ -179,7 +184,8 @@ def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:
 
     The engine knows neither other spellings nor profiles.
     """
-    from icecore.repository import address, storage_options
+    from icecore.repository import address
+    from icecore.repository.storage import storage_options
 
     found = storage_options.resolve("", storage)
     for name in served:
@@ -236,7 +242,7 @@ def delegate(cache: Path | None, plugins: list[str]) -> Delegate:
     """Return what answers for the native server."""
     from functools import partial
 
-    from icecore.ingest.file_indexes import Indexes
+    from icecore.ingest.follow.file_indexes import Indexes
     from icecore.products.served import product
     from icecore.service.delegate import Delegate, page_file
     from icecore.service.tables import table
@@ -265,10 +271,3 @@ def append_user(users: Path | None, name: str) -> None:
     kept = [each for each in lines if not each.startswith(f"{name}:") or each.startswith(f"{name}:token:")]
     users.touch(mode=0o600)
     users.write_text("\n".join([*kept, line, ""]))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples("icecore serve icecore-demo/demo.icecore", "icecore serve icecore-demo --port 0")
-    )(serve)

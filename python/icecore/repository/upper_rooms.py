@@ -13,9 +13,10 @@ from icecore import errors
 
 #: method → (module, function or class) that implements it
 PROVIDERS = {
+    "batches": ("icecore.integrations.batches", "Batches"),
     "between": ("icecore.timeseries.stretch", "between"),
     "compact": ("icecore.writing.compaction", "compact"),
-    "renew_trends": ("icecore.ingest.write_trends", "renew"),
+    "renew_trends": ("icecore.ingest.write.write_trends", "renew"),
     "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),

@@ -12,7 +12,7 @@ use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path;
 use object_store::{
     CopyMode, CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt,
-    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, UpdateVersion,
 };
 
 use crate::error;
@@ -21,6 +21,8 @@ type StoreResult<T> = object_store::Result<T>;
 
 /// Name of the object that is written to see what the store does.
 const PROBE: &str = ".icecore.probe";
+/// An entity tag that no object has.
+const NO_TAG: &str = "\"00000000000000000000000000000000\"";
 
 /// Whether a server says that it does not know a verb: 501, or 405 of simple servers.
 fn is_unknown(error: &object_store::Error) -> bool {
@@ -100,32 +102,28 @@ impl ObjectStore for Copying {
     }
 }
 
-/// Finds out whether a store refuses to create an object that exists. Without that, one of two concurrent commits is
-/// lost unnoticed.
+/// Finds out whether a store refuses to replace an object that is another than expected, as each commit does. Without
+/// that, one of two concurrent commits is lost unnoticed. The object that is asked for does not exist: a store with
+/// conditional writes writes nothing, so that nothing must be deleted, which some stores can't do many at a time and
+/// some users may not do at all.
 ///
 /// # Errors
 /// Unsupported if it does not; otherwise those of the store.
 pub(crate) async fn must_be_conditional(store: &dyn ObjectStore, url: &str) -> Result<()> {
+    use object_store::Error::{AlreadyExists, NotFound, Precondition};
     let location = Path::from(PROBE);
-    let create = || {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        store.put_opts(&location, PutPayload::from_static(b"probe"), options)
-    };
-    let mut last = create().await;
-    if last.is_ok() {
-        last = create().await;
-    }
-    let removed = store.delete(&location).await;
-    match last {
-        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => match removed {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(e) => Err(Error::new(
-                ErrorKind::Permission,
-                format!("{url}: {PROBE} could be written and not be deleted: {}", error::causes(&e)),
-            )
-            .hint("`gc` needs the permission to delete, too; remove this object before you try again")),
-        },
-        Ok(_) => Err(lacking(url, "ignores the condition of conditional writes")),
+    let expected = UpdateVersion { e_tag: Some(NO_TAG.to_owned()), version: None };
+    let options = PutOptions { mode: PutMode::Update(expected), ..PutOptions::default() };
+    match store.put_opts(&location, PutPayload::from_static(b"probe"), options).await {
+        Err(AlreadyExists { .. } | Precondition { .. } | NotFound { .. }) => Ok(()),
+        Ok(_) => {
+            let mut error = lacking(url, "ignores the condition of conditional writes");
+            if store.delete(&location).await.is_err() {
+                error.hint.push_str("; remove the object ");
+                error.hint.push_str(PROBE);
+            }
+            Err(error)
+        }
         Err(e) if is_unknown(&e) => Err(lacking(url, "does not know conditional writes")),
         Err(e) => Err(error::object_store(&e).unwrap_or_else(|| {
             Error::new(ErrorKind::Io, error::causes(&e)).hint("check the address, and that the store can be written")

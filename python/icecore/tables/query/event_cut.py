@@ -61,34 +61,38 @@ class Expression:
     ``get("MET/fX")``.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, tree: ast.expr, text: str | None = None) -> None:
+        self.tree, self.text = tree, ast.unparse(tree) if text is None else text
+        functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions]
+        #: the columns in the expression
+        self.names = list(dict.fromkeys(names))
+
+    @classmethod
+    def parse(cls, text: str) -> Expression:
+        """Parse an expression.
+
+        Raises:
+            Error: ``invalid``.
+        """
         quoted = list(dict.fromkeys(_QUOTED.findall(text)))
         try:
             made = _QUOTED.sub(lambda found: _STANDS.format(quoted.index(found[1])), text.strip())
-            self.tree = ast.parse(made, mode="eval").body
+            tree = ast.parse(made, mode="eval").body
         except (SyntaxError, ValueError, RecursionError) as error:
             raise errors.make("invalid", f"can't parse {text!r}: {error}", _HINT) from None
-        self.tree = _Names({_STANDS.format(i): name for i, name in enumerate(quoted)}).visit(self.tree)
-        self._find_names()
+        columns = {_STANDS.format(i): name for i, name in enumerate(quoted)}
+        return cls(_Names(columns).visit(tree), text)
 
     @classmethod
-    def _of(cls, tree: ast.expr) -> Expression:
-        made = cls.__new__(cls)
-        made.tree, made.text = tree, ast.unparse(tree)
-        made._find_names()
-        return made
-
-    def _find_names(self) -> None:
-        functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
-        names = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and id(n) not in functions]
-        #: the columns in the expression
-        self.names = list(dict.fromkeys(names))
+    def of_column(cls, name: str) -> Expression:
+        """Return a column as an expression; its name may contain any characters."""
+        return cls(ast.Name(name, ast.Load()), name)
 
     def conjuncts(self) -> list[Expression]:
         """Return the parts that ``and`` joins, in order."""
         if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
-            return [Expression._of(part) for part in self.tree.values]
+            return [Expression(part) for part in self.tree.values]
         return [self]
 
     def evaluate(self, columns: dict[str, Any]) -> Any:
@@ -149,17 +153,6 @@ class _Names(ast.NodeTransformer):
             case ast.Call(func=ast.Name("get"), args=[ast.Constant(value=str(name))], keywords=[]):
                 return ast.Name(name, ast.Load())
         return ast.Call(node.func, [self.visit(each) for each in node.args], node.keywords)
-
-
-class Column(Expression):
-    """A column as an expression; its name may contain any characters."""
-
-    def __init__(self, name: str) -> None:
-        self.text, self.names = name, [name]
-
-    def evaluate(self, columns: dict[str, Any]) -> Any:
-        """Return the column."""
-        return columns[self.text]
 
 
 def _value(node: ast.expr, columns: dict[str, Any]) -> Any:
@@ -235,7 +228,7 @@ def _field(value: Any, node: ast.Attribute) -> Any:
     """Return a field of records."""
     fields = getattr(value, "fields", [])
     if node.attr not in fields:
-        message = f"{ast.unparse(node)}: there is no field {node.attr}"
+        message = f"{ast.unparse(node)}: the record has no field {node.attr}"
         raise errors.make("invalid", message, f"there are {', '.join(fields)}" if fields else _HINT)
     return value[node.attr]
 
@@ -261,7 +254,7 @@ def _call(name: str, arguments: list[Any]) -> Any:
         if name in ("num", "len"):
             return ak.to_numpy(ak.num(value, axis=1))
         return getattr(ak, name)(value, axis=-1)
-    raise errors.make("invalid", f"there is no function {name} of {len(arguments)} arguments", _HINT)
+    raise errors.make("invalid", f"unknown function {name} with {len(arguments)} arguments", _HINT)
 
 
 # Skip zones of entries that a cut can't select, by a where-clause over its flat columns.
@@ -405,7 +398,7 @@ def _is_truth(node: ast.expr) -> bool:
 
 
 def _number(node: ast.expr) -> int | float | None:
-    """Return the value of a numeric literal, which may have a sign; NaN is none."""
+    """Return the value of a numeric literal, which may have a sign; None for NaN and other expressions."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _number(node.operand)
         return None if number is None else -number

@@ -15,7 +15,7 @@ from icecore.display.text import plural
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.sources.tables.encoding import decoded
 from icecore.tables.text import column_types, print_format
-from icecore.tables.text.row_parsers import BEHIND, Closed, Counted, Encoded, LongLines, inked
+from icecore.tables.text.row_parsers import BEHIND, ClosingLine, Counted, Encoded, LongLines, inked
 from icecore.tables.text.text_stream import BLOCK
 
 #: largest size in bytes of the columns that are parsed from one block of text
@@ -76,7 +76,7 @@ class FileState:
         elif spec.rows is not None and not spec.trimmed:
             self.native = self._counted = Counted(self.native, spec.rows, spec.row_bytes)
         if spec.closing:
-            self.native = Closed(self.native, spec.closing)
+            self.native = ClosingLine(self.native, spec.closing)
         if spec.layout != "binary":
             self.native = Encoded(self.native)
 
@@ -231,7 +231,7 @@ def doubtful(state: FileState) -> Iterator[str]:
         yield f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
     if spec is not None and (line := state.beyond):
         said = f"{spec.label} says {spec.rows:,} rows"
-        yield f"{said}; what follows looks like more of them, and is none: {decoded(line)[:60]!r}"
+        yield f"{said}; the lines after them look like rows, but are not: {decoded(line)[:60]!r}"
 
 
 def _cut(state: FileState) -> list[str]:

@@ -26,7 +26,7 @@ def ending(closing: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"^(?:%s|%s)[ \r]*$" % (re.escape(closing), _COUNT), re.MULTILINE)
 
 
-class Closed:
+class ClosingLine:
     """Parser that wraps another parser up to a closing line; that line and the rest are stored unchanged."""
 
     def __init__(self, native: Any, closing: bytes) -> None:
