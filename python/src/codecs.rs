@@ -71,3 +71,14 @@ impl PyChain {
         Ok(PyBytes::new(py, &raw))
     }
 }
+
+/// (name, kind) of all codecs of the engine.
+#[pyfunction]
+fn codec_names() -> Vec<(&'static str, &'static str)> {
+    icecore::chunk::codec_names().collect()
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyChain>()?;
+    module.add_function(wrap_pyfunction!(codec_names, module)?)
+}

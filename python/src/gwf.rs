@@ -1,15 +1,14 @@
 //! Gravitational-wave frame files: index many files on all cores.
 
-use std::fs::File;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use icecore::grid::{Error, ErrorKind, Result};
+use icecore::grid::Result;
 use icecore_gwf::{Channel, FrameFile, Piece, Problem, Role};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::OrRaise;
+use crate::remote::Place;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gwf_index, module)?)?;
@@ -17,12 +16,12 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gwf_verify, module)?)
 }
 
-/// Indexes files (paths), in order: a dictionary for each, or (kind, message, hint) if it can't be read. `frames`
+/// Indexes files (see `Place`), in order: a dictionary for each, or (kind, message, hint) if it can't be read. `frames`
 /// limits the frames of a file in which each channel is looked up; 0 means all.
 #[pyfunction]
-fn gwf_index<'py>(py: Python<'py>, paths: Vec<String>, frames: usize, threads: usize) -> PyResult<Bound<'py, PyList>> {
+fn gwf_index<'py>(py: Python<'py>, sources: Vec<Place>, frames: usize, threads: usize) -> PyResult<Bound<'py, PyList>> {
     let limit = if frames == 0 { usize::MAX } else { frames };
-    let found = py.detach(|| index_all(&paths, limit, threads));
+    let found = py.detach(|| index_all(sources, limit, threads));
     let list = PyList::empty(py);
     for file in &found {
         match file {
@@ -35,48 +34,40 @@ fn gwf_index<'py>(py: Python<'py>, paths: Vec<String>, frames: usize, threads: u
 
 /// Damage found by a file's checksums: (kind, channel, offset, message) for each.
 #[pyfunction]
-fn gwf_verify(py: Python<'_>, path: &str) -> PyResult<Vec<(&'static str, String, u64, String)>> {
-    let found = py.detach(|| icecore_gwf::verify(&open(path)?)).or_raise()?;
+fn gwf_verify(py: Python<'_>, source: Place) -> PyResult<Vec<(&'static str, String, u64, String)>> {
+    let found = py.detach(|| icecore_gwf::verify(&source.open()?)).or_raise()?;
     Ok(found.into_iter().map(|p| (p.kind.code(), p.channel, p.offset, p.message)).collect())
 }
 
 /// Damage of the structures at `offsets` by their checksums, or by that of the file where they have none; as `gwf_verify`.
 #[pyfunction]
-fn gwf_verify_at(py: Python<'_>, path: &str, offsets: Vec<u64>) -> PyResult<Vec<(&'static str, String, u64, String)>> {
-    let found = py.detach(|| icecore_gwf::verify_at(&open(path)?, &offsets)).or_raise()?;
+fn gwf_verify_at(
+    py: Python<'_>,
+    source: Place,
+    offsets: Vec<u64>,
+) -> PyResult<Vec<(&'static str, String, u64, String)>> {
+    let found = py.detach(|| icecore_gwf::verify_at(&source.open()?, &offsets)).or_raise()?;
     Ok(found.into_iter().map(|p| (p.kind.code(), p.channel, p.offset, p.message)).collect())
 }
 
-fn open(path: &str) -> Result<File> {
-    File::open(path).map_err(|e| {
-        let kind = match e.kind() {
-            std::io::ErrorKind::NotFound => ErrorKind::SourceMissing,
-            std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-            _ => ErrorKind::Io,
-        };
-        Error::new(kind, format!("{path}: {e}"))
-    })
-}
-
-fn index_all(paths: &[String], limit: usize, threads: usize) -> Vec<Result<FrameFile>> {
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(paths.len()));
+fn index_all(sources: Vec<Place>, limit: usize, threads: usize) -> Vec<Result<FrameFile>> {
+    let count = sources.len();
+    let next = Mutex::new(sources.into_iter().enumerate());
+    let done = Mutex::new(Vec::with_capacity(count));
+    let one = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
-        while let Some((i, path)) = {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            paths.get(i).map(|path| (i, path))
-        } {
-            let file = open(path).and_then(|file| icecore_gwf::index(&file, limit));
-            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((i, file));
+        while let Some((i, source)) = one() {
+            let file = source.open().and_then(|file| icecore_gwf::index(&file, limit));
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((i, file));
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, 32).min(paths.len().max(1)) {
+        for _ in 1..threads.clamp(1, 32).min(count.max(1)) {
             scope.spawn(work);
         }
         work();
     });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(i, _)| *i);
     done.into_iter().map(|(_, file)| file).collect()
 }

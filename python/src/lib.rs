@@ -37,7 +37,7 @@ fn _icecore(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<repo::Repo>()?;
     module.add_class::<array::Array>()?;
     module.add_class::<writer::Writer>()?;
-    module.add_class::<codecs::PyChain>()?;
+    codecs::register(module)?;
     assay::register(module)?;
     text::register(module)?;
     memory::register(module)?;

@@ -2,17 +2,17 @@
 //! linked.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use icecore::grid::{Error, ErrorKind, Result};
+use icecore::grid::{Error, ErrorKind, ReadAt, Result};
 use icecore_root::ntuple::NTuple;
-use icecore_root::{Branch, File, LocalFile, Part, Tree};
+use icecore_root::{Branch, File, Part, Tree};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::OrRaise;
+use crate::remote::Place;
 use crate::root_json;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -21,19 +21,20 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 type Known<T> = Mutex<HashMap<String, Arc<T>>>;
 
-/// An open local file. Trees and ntuples are parsed on first use.
+/// An open file. Trees and ntuples are parsed on first use.
 #[pyclass(frozen, module = "icecore._icecore")]
 pub struct RootFile {
-    file: File<LocalFile>,
+    file: File<Box<dyn ReadAt>>,
     trees: Known<Tree>,
     ntuples: Known<NTuple>,
 }
 
 #[pymethods]
 impl RootFile {
+    /// Opens a local path, or an object with `read_at` and `identity`.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let file = py.detach(|| File::open(LocalFile::open(&path)?)).or_raise()?;
+    fn new(py: Python<'_>, source: Place) -> PyResult<Self> {
+        let file = py.detach(|| File::open(source.open()?)).or_raise()?;
         Ok(Self { file, trees: Mutex::default(), ntuples: Mutex::default() })
     }
 

@@ -38,7 +38,7 @@ pub(crate) enum ArrayStep {
 pub(crate) enum Serializer {
     Bytes(Swap),
     Pco(Pco),
-    /// A codec of the table in `codecs/array_table.rs`; most contain codec lists.
+    /// A codec that the registry parses (`Parse::Elements`, `Parse::Converting`); most contain codec lists.
     Own(Arc<dyn ArrayCodec>),
     /// u32 count, then u32 length and bytes of each element; UTF-8 is checked.
     Vlen {

@@ -4,18 +4,12 @@ use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::chain::{ArrayStep, Chain, Serializer};
-use crate::codecs::{
-    BitRound, Delta, Pco, Swap, Transpose, array_table, byte_table, convert_table, is_array_codec, is_converting,
-};
+use crate::codecs::{Parse, find};
 use crate::dtype::DType;
-use crate::errors::bad_config;
-use crate::extension::{Extension, config_str, unsupported};
+use crate::extension::{Extension, unsupported};
 
 /// Maximum number of codecs in a list.
 const MAX_CODECS: usize = 16;
-
-/// The name of `bitround` in files of older zarrs versions.
-const ZARRS_BITROUND: &str = "https://codec.zarrs.dev/array_to_array/bitround";
 
 /// Maximum nesting of codecs. The codecs of `icecore.predict` are parsed for two kinds of residuals, so each level of
 /// nesting doubles the work.
@@ -41,16 +35,16 @@ impl Chain {
         let mut names = Vec::new();
         for value in list {
             let ext = Extension::parse(value, "codec")?;
-            let step = byte_table(&ext, dtype.size())?;
+            let parse = find(ext.name);
             // A chain is array codecs followed by bytes codecs; unknown codecs that may be ignored are skipped.
-            if step.is_none() && !ext.must_understand && !known(ext.name) {
+            if parse.is_none() && !ext.must_understand {
                 continue;
             }
             names.push(ext.name.to_string());
-            match step {
-                Some(step) => bytes.push(step),
-                None if bytes.is_empty() => front.push(ext),
-                None => return Err(misplaced(&ext)),
+            match parse {
+                Some(Parse::Bytes(parse)) => bytes.push(parse(&ext, dtype.size())?),
+                _ if bytes.is_empty() => front.push(ext),
+                _ => return Err(misplaced(&ext)),
             }
         }
         let (arrays, serializer) = parse_front(&front, dtype, fill)?;
@@ -69,37 +63,24 @@ fn depth(value: &Value) -> usize {
 }
 
 fn converts(codec: &Value) -> bool {
-    Extension::parse(codec, "codec").is_ok_and(|ext| is_converting(ext.name))
+    Extension::parse(codec, "codec").is_ok_and(|ext| matches!(find(ext.name), Some(Parse::Converting(_))))
 }
 
 /// A chain whose codec number `at` changes values or their type: the codecs after it form an inner chain.
 fn parse_converting(codecs: &Value, list: &[Value], at: usize, dtype: &DType, fill: &[u8]) -> Result<Chain> {
     let front = list[..=at].iter().map(|value| Extension::parse(value, "codec")).collect::<Result<Vec<_>>>()?;
     let arrays = parse_array_steps(&front[..at], dtype)?;
-    let Some((codec, inner)) = convert_table(&front[at], dtype, fill, &list[at + 1..])? else {
+    let Some(Parse::Converting(parse)) = find(front[at].name) else {
         return Err(unsupported("codec", front[at].name));
     };
+    let (codec, inner) = parse(&front[at], dtype, fill, &list[at + 1..])?;
     let names = front.iter().map(|ext| ext.name.to_string()).chain(inner).collect();
     let serializer = Serializer::Own(codec);
     Ok(Chain { dtype: dtype.clone(), arrays, serializer, bytes: Vec::new(), codecs: codecs.clone(), names })
 }
 
-/// Array codecs that are implemented in this file.
-fn known(name: &str) -> bool {
-    array_codec(name) || serializer_codec(name) || is_converting(name)
-}
-
-fn array_codec(name: &str) -> bool {
-    matches!(name, "transpose" | "bitround" | "numcodecs.bitround" | ZARRS_BITROUND | "numcodecs.delta")
-}
-
-fn serializer_codec(name: &str) -> bool {
-    matches!(name, "bytes" | "endian" | "pcodec" | "numcodecs.pcodec" | "vlen-utf8" | "vlen-bytes")
-        || is_array_codec(name)
-}
-
 fn misplaced(ext: &Extension) -> Error {
-    if known(ext.name) {
+    if find(ext.name).is_some() {
         return Error::new(ErrorKind::Format, format!("codec {:?} follows a bytes-to-bytes codec", ext.name));
     }
     unsupported("codec", ext.name)
@@ -107,7 +88,7 @@ fn misplaced(ext: &Extension) -> Error {
 
 /// Parses the codecs up to and including the array→bytes codec.
 fn parse_front(front: &[Extension], dtype: &DType, fill: &[u8]) -> Result<(Vec<ArrayStep>, Serializer)> {
-    if let Some(strange) = front.iter().find(|ext| !known(ext.name)) {
+    if let Some(strange) = front.iter().find(|ext| find(ext.name).is_none()) {
         return Err(unsupported("codec", strange.name));
     }
     let Some((last, before)) = front.split_last() else {
@@ -128,38 +109,22 @@ fn parse_array_steps(before: &[Extension], dtype: &DType) -> Result<Vec<ArraySte
 }
 
 fn parse_array_step(ext: &Extension, dtype: &DType) -> Result<ArrayStep> {
-    match ext.name {
-        "transpose" => Ok(ArrayStep::Transpose(Transpose::parse(ext)?)),
-        "bitround" | "numcodecs.bitround" | ZARRS_BITROUND => Ok(ArrayStep::BitRound(BitRound::parse(ext, dtype)?)),
-        "numcodecs.delta" => Ok(ArrayStep::Delta(Delta::parse(ext, dtype)?)),
-        other => Err(Error::new(ErrorKind::Format, format!("codec {other:?} precedes another array codec"))),
+    match find(ext.name) {
+        Some(Parse::Array(parse)) => parse(ext, dtype),
+        _ => Err(Error::new(ErrorKind::Format, format!("codec {:?} precedes another array codec", ext.name))),
     }
 }
 
 fn parse_serializer(ext: &Extension, dtype: &DType, fill: &[u8]) -> Result<Serializer> {
-    match ext.name {
-        "bytes" | "endian" => parse_bytes(ext, dtype),
-        "pcodec" | "numcodecs.pcodec" => Ok(Serializer::Pco(Pco::parse(ext, dtype)?)),
-        "vlen-utf8" => Ok(Serializer::Vlen { utf8: true }),
-        "vlen-bytes" => Ok(Serializer::Vlen { utf8: false }),
-        other => match array_table(ext, dtype, fill)? {
-            Some(codec) => Ok(Serializer::Own(codec)),
-            None => Err(Error::new(ErrorKind::Format, format!("no array-to-bytes codec follows {other:?}"))),
-        },
+    match find(ext.name) {
+        Some(Parse::Serializer(parse)) => parse(ext, dtype),
+        Some(Parse::Elements(_)) if dtype.is_vlen() => {
+            Err(Error::new(ErrorKind::Unsupported, format!("codec {} of {}", ext.name, dtype.to_json()))
+                .hint("it supports elements of fixed length: use `vlen-utf8` or `vlen-bytes`"))
+        }
+        Some(Parse::Elements(parse)) => parse(ext, dtype, fill).map(Serializer::Own),
+        _ => Err(Error::new(ErrorKind::Format, format!("no array-to-bytes codec follows {:?}", ext.name))),
     }
-}
-
-fn parse_bytes(ext: &Extension, dtype: &DType) -> Result<Serializer> {
-    let swap = Swap::of(dtype);
-    let little = match ext.get("endian").map(|_| config_str(ext, "endian")).transpose()? {
-        Some("little") => true,
-        Some("big") => false,
-        None if swap.is_none() => return Ok(Serializer::Bytes(Swap::None)),
-        // A missing `endian` for multi-byte elements means little-endian.
-        None => true,
-        Some(_) => return Err(bad_config(ext, "endian", "little, big")),
-    };
-    Ok(Serializer::Bytes(if little == cfg!(target_endian = "little") { Swap::None } else { swap }))
 }
 
 fn check_vlen(dtype: &DType, arrays: &[ArrayStep], serializer: &Serializer) -> Result<()> {

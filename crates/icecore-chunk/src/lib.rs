@@ -3,6 +3,9 @@
 #[cfg(not(unix))]
 compile_error!("icecore needs Linux or macOS; on Windows it runs in WSL");
 
+#[macro_use]
+mod number;
+
 mod analyzer;
 mod buffer;
 mod chain;
@@ -26,7 +29,6 @@ mod inflate_by_library;
 mod intervals;
 mod meta;
 mod min_match;
-mod number;
 mod scratch;
 mod shard;
 mod summary;
@@ -42,7 +44,7 @@ pub use analyzer::measure::{Options, measure};
 pub use analyzer::measurement::{Figure, Measurement, State};
 pub use analyzer::sample::sample;
 pub use chain::Chain;
-pub use codecs::{Planes, crc32, crc32c};
+pub use codecs::{Planes, codec_names, crc32, crc32c};
 pub use decode_pair::{Job, decode_pair};
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};

@@ -8,7 +8,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let path = args.next().expect("usage: dump FILE [DIRECTORY]");
     let to = args.next();
-    let file = File::open(&path).expect("the file opens");
+    let file = std::fs::read(&path).expect("the file opens");
     let found = icecore_gwf::index(&file, usize::MAX).expect("the file is indexed");
     println!("{:?} toc={} frames={} events={:?}", found.format, found.from_toc, found.frames.len(), found.events);
     found.problems.iter().for_each(|p| println!("problem {p:?}"));
@@ -26,15 +26,15 @@ fn main() {
     }
 }
 
-fn write(file: &File, piece: &icecore_gwf::Piece, to: &str) {
+fn write(file: &[u8], piece: &icecore_gwf::Piece, to: &str) {
     let v = &piece.vect;
-    let mut stored = vec![0; v.len as usize];
-    std::os::unix::fs::FileExt::read_exact_at(file, &mut stored, v.offset).expect("the vector is read");
+    let from = v.offset as usize;
+    let stored = file.get(from..from + v.len as usize).expect("the vector is read");
     let mut out = vec![0; v.n_data as usize * v.dtype.size()];
     let mut inflate = |from: &[u8], to: &mut [u8]| {
         flate2::read::ZlibDecoder::new(from).read_exact(to).expect("a zlib stream");
         Ok(())
     };
-    icecore_gwf::decode_vect(&stored, v.dtype, &mut out, &mut inflate).expect("the vector decodes");
+    icecore_gwf::decode_vect(stored, v.dtype, &mut out, &mut inflate).expect("the vector decodes");
     File::create(to).expect("created").write_all(&out).expect("written");
 }

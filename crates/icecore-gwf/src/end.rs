@@ -1,12 +1,11 @@
 //! FrEndOfFile: position of the table of contents, and the file's checksum.
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 
 use crate::cursor::Cursor;
 use crate::format::Format;
 use crate::head::Head;
 use crate::problem::corrupt;
-use crate::source::ReadAt;
 use crate::window::Window;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

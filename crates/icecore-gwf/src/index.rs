@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 use crate::channel::{self, ChannelHead};
 use crate::cursor::{Cursor, Pointer};
@@ -12,7 +12,6 @@ use crate::format::{FILE_HEADER, Format};
 use crate::head::Head;
 use crate::problem::{Problem, corrupt};
 use crate::scan::scan;
-use crate::source::ReadAt;
 use crate::toc::{Contents, Entry, Frame, Kind, read_toc};
 use crate::vect::{Vect, read_vect};
 use crate::window::Window;
@@ -83,7 +82,7 @@ const MAX_CHAIN: usize = 64;
 
 /// Indexes the file in `source`. `per_channel` limits the frames in which each channel is looked up (1 suffices for a listing).
 pub fn index<S: ReadAt + ?Sized>(source: &S, per_channel: usize) -> Result<FrameFile> {
-    let mut window = Window::new(source)?;
+    let mut window = Window::new(source);
     let format = Format::parse(window.up_to(0, FILE_HEADER)?)?;
     let mut problems = Vec::new();
     let toc = window.fill_tail(TAIL).and_then(|()| read_end(&mut window, format)).and_then(|end| match end.seek_toc {

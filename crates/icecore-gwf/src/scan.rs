@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 use crate::channel;
 use crate::cursor::Cursor;
 use crate::format::{FILE_HEADER, Format};
 use crate::head::Head;
 use crate::problem::{Problem, corrupt};
-use crate::source::ReadAt;
 use crate::toc::{Contents, Entry, Frame, Kind, frame_times};
 use crate::vect::read_vect;
 use crate::window::Window;

@@ -1,13 +1,12 @@
 //! FrTOC: frames, classes, and the position of each channel in each frame.
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 
 use crate::cursor::Cursor;
 use crate::end::End;
 use crate::format::{FILE_HEADER, Format};
 use crate::head::Head;
 use crate::problem::corrupt;
-use crate::source::ReadAt;
 use crate::toc_events::events;
 use crate::window::Window;
 

@@ -1,11 +1,10 @@
 //! FrVect: header and the fields after its data.
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 
 use crate::cursor::{Cursor, Pointer};
 use crate::head::Head;
 use crate::problem::corrupt;
-use crate::source::ReadAt;
 use crate::vect_type::VectType;
 use crate::window::Window;
 

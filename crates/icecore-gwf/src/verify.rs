@@ -1,6 +1,6 @@
 //! Verify the checksums of structures and of the file.
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 use crate::checksum::Cksum;
 use crate::cursor::Cursor;
@@ -8,7 +8,6 @@ use crate::end::{End, read_end};
 use crate::format::{ByteOrder, FILE_HEADER, Format};
 use crate::head::Head;
 use crate::problem::{Problem, corrupt};
-use crate::source::ReadAt;
 use crate::window::Window;
 
 const BLOCK: u64 = 1 << 20;
@@ -16,7 +15,7 @@ const BLOCK: u64 = 1 << 20;
 /// Reads the whole file and reports each structure with a wrong checksum (version 8), and a wrong checksum of the file
 /// (6 and 8). Version 4 uses another checksum, which is not verified; this is reported as `unsupported`.
 pub fn verify<S: ReadAt + ?Sized>(source: &S) -> Result<Vec<Problem>> {
-    let mut window = Window::new(source)?;
+    let mut window = Window::new(source);
     let format = Format::parse(window.up_to(0, FILE_HEADER)?)?;
     if format.version < 6 {
         let error = Error::new(ErrorKind::Unsupported, "checksums of version 4 are not verified");
@@ -37,7 +36,7 @@ pub fn verify<S: ReadAt + ?Sized>(source: &S) -> Result<Vec<Problem>> {
 
 /// Verifies the structures at `offsets` (version 8); where they have no checksum, the checksum of the file.
 pub fn verify_at<S: ReadAt + ?Sized>(source: &S, offsets: &[u64]) -> Result<Vec<Problem>> {
-    let mut window = Window::new(source)?;
+    let mut window = Window::new(source);
     let format = Format::parse(window.up_to(0, FILE_HEADER)?)?;
     let mut problems = Vec::new();
     for &at in offsets {

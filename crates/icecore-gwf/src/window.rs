@@ -1,9 +1,8 @@
 //! A moving window on a source: small reads close to each other cost one request.
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 
 use crate::problem::corrupt;
-use crate::source::ReadAt;
 
 /// Maximum size of a structure that is read whole; only tables of contents come near it.
 const MAX_READ: u64 = 1 << 30;
@@ -16,8 +15,8 @@ pub(crate) struct Window<'a, S: ReadAt + ?Sized> {
 }
 
 impl<'a, S: ReadAt + ?Sized> Window<'a, S> {
-    pub fn new(source: &'a S) -> Result<Self> {
-        Ok(Self { source, size: source.size()?, start: 0, bytes: Vec::new() })
+    pub fn new(source: &'a S) -> Self {
+        Self { source, size: source.len(), start: 0, bytes: Vec::new() }
     }
 
     /// The `len` bytes at `offset`.

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use icecore_grid::Result;
+use icecore_grid::{Error, ErrorKind, Result};
 use icecore_root::ntuple::NTuple;
-use icecore_root::{Branch, File, Interpretation, LocalFile, Tree};
+use icecore_root::{Branch, File, Interpretation, Tree};
 use serde_json::{Value, json};
 
 fn main() {
@@ -27,10 +27,16 @@ fn main() {
     }
 }
 
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
+}
+
 fn time(path: &Path) -> Result<()> {
+    let bytes = read(path)?;
     for _ in 0..5 {
+        let copy = bytes.clone();
         let start = Instant::now();
-        let file = File::open(LocalFile::open(path)?)?;
+        let file = File::open(copy)?;
         let opened = start.elapsed();
         let (mut branches, mut fields) = (0, 0);
         for key in file.keys() {
@@ -46,7 +52,7 @@ fn time(path: &Path) -> Result<()> {
 }
 
 fn dump(path: &Path, folder: &Path) -> Result<()> {
-    let file = File::open(LocalFile::open(path)?)?;
+    let file = File::open(read(path)?)?;
     let (mut trees, mut ntuples, mut written) = (Vec::new(), Vec::new(), 0);
     for key in file.keys() {
         let name = format!("{};{}", key.path, key.cycle);
@@ -75,7 +81,7 @@ fn save(folder: &Path, name: &str, bytes: &[u8]) {
     }
 }
 
-fn tree_values(file: &File<LocalFile>, tree: &Tree, key: &str, folder: &Path, written: &mut usize) -> Value {
+fn tree_values(file: &File<Vec<u8>>, tree: &Tree, key: &str, folder: &Path, written: &mut usize) -> Value {
     let mut branches = Vec::new();
     for branch in &tree.branches {
         let mut entry = describe(branch);
@@ -126,7 +132,7 @@ fn describe(branch: &Branch) -> Value {
 }
 
 /// Content, and counts if the entries have different lengths.
-fn values(file: &File<LocalFile>, tree: &Tree, branch: &Branch) -> Result<Vec<Vec<u8>>> {
+fn values(file: &File<Vec<u8>>, tree: &Tree, branch: &Branch) -> Result<Vec<Vec<u8>>> {
     if branch.form.is_some() {
         let parts = file.columns(tree, branch)?.parts();
         return Ok(parts
@@ -148,7 +154,7 @@ fn values(file: &File<LocalFile>, tree: &Tree, branch: &Branch) -> Result<Vec<Ve
     Ok(parts)
 }
 
-fn ntuple_values(file: &File<LocalFile>, ntuple: &NTuple, key: &str, folder: &Path, written: &mut usize) -> Value {
+fn ntuple_values(file: &File<Vec<u8>>, ntuple: &NTuple, key: &str, folder: &Path, written: &mut usize) -> Value {
     let fields: Vec<_> = ntuple
         .fields
         .iter()

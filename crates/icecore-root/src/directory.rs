@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 
 use crate::cursor::{Cursor, Within, corrupt};
 use crate::key::Key;
-use crate::source::{ByteSource, read_at};
+use crate::source::read_at;
 
 /// Directory records newer than this hold offsets of 8 bytes.
 const BIG_DIRECTORY: i16 = 1000;
@@ -45,14 +45,14 @@ impl Record {
 }
 
 /// Reads the keys of `record` and of all directories below it, in the file's order.
-pub(crate) fn walk(source: &dyn ByteSource, record: Record, root: u64) -> Result<Vec<Key>> {
+pub(crate) fn walk(source: &dyn ReadAt, record: Record, root: u64) -> Result<Vec<Key>> {
     let (mut keys, mut seen) = (Vec::new(), HashSet::from([root]));
     visit(source, record, "", 0, &mut seen, &mut keys)?;
     Ok(keys)
 }
 
 fn visit(
-    source: &dyn ByteSource,
+    source: &dyn ReadAt,
     record: Record,
     folder: &str,
     depth: usize,
@@ -82,7 +82,7 @@ fn visit(
 }
 
 /// The keys of one directory.
-fn list(source: &dyn ByteSource, record: Record, folder: &str) -> Result<Vec<Key>> {
+fn list(source: &dyn ReadAt, record: Record, folder: &str) -> Result<Vec<Key>> {
     if record.keys_offset == 0 {
         return Ok(Vec::new()); // A directory that was never written.
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 use crate::basket::Basket;
 use crate::branch::Branch;
@@ -11,7 +11,7 @@ use crate::cursor::{Cursor, Within, corrupt, unsupported};
 use crate::directory::{Record, walk};
 use crate::key::Key;
 use crate::ntuple::NTuple;
-use crate::source::{ByteSource, read_at};
+use crate::source::read_at;
 use crate::streamer::{Streamer, Streamers};
 use crate::tree::Tree;
 
@@ -21,7 +21,7 @@ const FIRST: u64 = 512;
 const BIG_FILE: i32 = 1_000_000;
 
 /// An open ROOT file.
-pub struct File<S: ByteSource> {
+pub struct File<S: ReadAt> {
     pub(crate) source: S,
     keys: Vec<Key>,
     classes_at: (u64, u64),
@@ -55,7 +55,7 @@ impl Header {
     }
 }
 
-impl<S: ByteSource> File<S> {
+impl<S: ReadAt> File<S> {
     /// Reads header and keys, with three requests for a file without subdirectories.
     pub fn open(source: S) -> Result<Self> {
         let first = read_at(&source, 0, FIRST.min(source.len()))?;

@@ -1,9 +1,8 @@
 //! Entry points for fuzzers and tests on damaged data: parsers whose input is compressed or checksummed in a file.
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 
 use crate::ntuple;
-use crate::source::ByteSource;
 use crate::streamer::Streamers;
 use crate::tree::Tree;
 use crate::{Basket, DType, Expander, File};
@@ -57,7 +56,7 @@ pub fn file(bytes: Vec<u8>) -> Result<()> {
         if let Ok(ntuple) = file.ntuple(key) {
             for cluster in 0..ntuple.clusters.len() {
                 for column in 0..ntuple.columns.len() {
-                    let _ = ntuple.read_column(file.source() as &dyn ByteSource, cluster, column);
+                    let _ = ntuple.read_column(file.source() as &dyn ReadAt, cluster, column);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Parser and decoders for CERN ROOT files: directories, `TTree` with its baskets, and `RNTuple` with its pages.
 //!
-//! [`File::open`] reads through [`ByteSource`], which unifies local files, memory and remote objects.
+//! [`File::open`] reads through [`icecore_grid::ReadAt`]: a local file, memory or a remote object.
 
 mod basket;
 mod branch;
@@ -44,7 +44,6 @@ pub use key::Key;
 pub use layout::{Form, Layout};
 pub use leaf::Leaf;
 pub use parts::{Part, PartKind};
-pub use source::{ByteSource, LocalFile};
 pub use streamer::{Streamer, StreamerElement};
 pub use tree::Tree;
 pub use values::Values;

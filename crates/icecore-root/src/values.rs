@@ -1,6 +1,6 @@
 //! All values of a branch, from all its baskets.
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 use crate::basket::{Basket, Counts};
 use crate::branch::Branch;
@@ -10,7 +10,7 @@ use crate::decode::Column;
 use crate::dtype::DType;
 use crate::file::File;
 use crate::interpretation::Interpretation;
-use crate::source::{ByteSource, read_at};
+use crate::source::read_at;
 use crate::tree::Tree;
 
 /// The values of a branch, or of one member of a record.
@@ -25,7 +25,7 @@ pub struct Values {
 /// Bytes of a basket that are read for its key; keys with long names need more.
 const KEY: u64 = 256;
 
-impl<S: ByteSource> File<S> {
+impl<S: ReadAt> File<S> {
     /// Reads all values of a branch; `member` is the number of a record's field.
     pub fn values(&self, tree: &Tree, branch: &Branch, member: usize) -> Result<Values> {
         let number = branch.baskets.len() + branch.embedded.len();

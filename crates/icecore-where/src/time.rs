@@ -1,6 +1,8 @@
 //! Parse ISO times (`'2019-04-16'`, `'2019-04-16T09:39:11.25Z'`, `'2019-04-16 09:39+02:00'`) and durations
 //! (`'09:39:11.25'`).
 
+use icecore_grid::{date_of_days, days_of_date};
+
 use crate::ranges::Fitted;
 
 /// Nanoseconds.
@@ -34,16 +36,7 @@ fn parse_date(date: &str) -> Option<i64> {
         1..=12 => 31,
         _ => return None,
     };
-    (parts.next().is_none() && (1..=longest).contains(&day)).then(|| days(year, month, day))
-}
-
-/// Days since 1970-01-01. H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    (parts.next().is_none() && (1..=longest).contains(&day)).then(|| days_of_date(year, month, day))
 }
 
 fn parse_clock(clock: &str) -> Option<i128> {
@@ -110,7 +103,7 @@ pub(crate) fn nanoseconds(ticks: i128, unit: &str, scale: u64) -> Option<i128> {
     let count = ticks.checked_mul(i128::from(scale.max(1)))?;
     if let "Y" | "M" = unit {
         let month = i64::try_from(count.checked_mul(if unit == "Y" { 12 } else { 1 })?).ok()?;
-        let day = days(month.div_euclid(12).checked_add(1970)?, month.rem_euclid(12) + 1, 1);
+        let day = days_of_date(month.div_euclid(12).checked_add(1970)?, month.rem_euclid(12) + 1, 1);
         return i128::from(day).checked_mul(86_400_000_000_000);
     }
     let (factor, divisor) = length(unit)?;
@@ -160,17 +153,9 @@ fn fitted(floor: i128, exact: bool) -> Fitted<i128> {
 
 /// Complete months since 1970-01, and whether the time is exactly the start of a month.
 fn months(nanoseconds: i128) -> (i128, bool) {
-    let days_since = nanoseconds.div_euclid(86_400_000_000_000) as i64;
-    let mut month = (days_since as f64 / 30.436_875).floor() as i64;
-    let start = |month: i64| days(1970 + month.div_euclid(12), month.rem_euclid(12) + 1, 1);
-    while start(month) > days_since {
-        month -= 1;
-    }
-    while start(month + 1) <= days_since {
-        month += 1;
-    }
-    let exact = start(month) == days_since && nanoseconds.rem_euclid(86_400_000_000_000) == 0;
-    (i128::from(month), exact)
+    let (year, month, day) = date_of_days(nanoseconds.div_euclid(86_400_000_000_000) as i64);
+    let exact = day == 1 && nanoseconds.rem_euclid(86_400_000_000_000) == 0;
+    (i128::from(year - 1970) * 12 + i128::from(month - 1), exact)
 }
 
 #[cfg(test)]

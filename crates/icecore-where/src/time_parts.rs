@@ -1,6 +1,7 @@
 //! Year, month, day, hour, minute and second of times.
 
 use icecore_chunk::Number as Element;
+use icecore_grid::date_of_days;
 
 use crate::time;
 
@@ -65,7 +66,7 @@ impl Part {
     fn of(self, nanoseconds: i128) -> f64 {
         let Ok(days) = i64::try_from(nanoseconds.div_euclid(DAY)) else { return f64::NAN };
         let clock = nanoseconds.rem_euclid(DAY);
-        let date = || civil(days);
+        let date = || date_of_days(days);
         match self {
             Self::Year => date().0 as f64,
             Self::Month => date().1 as f64,
@@ -75,18 +76,6 @@ impl Part {
             Self::Second => (clock / SECOND % 60) as f64,
         }
     }
-}
-
-/// Year, month and day. H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days.saturating_add(719_468);
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, of_year - (153 * shifted + 2) / 5 + 1)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! `read` and `write` are the two flows; they share `store` and never use each other's stages. `scan` and `restore` are
 //! built on `read`.
 
+mod byte_cache;
 pub mod cancel;
 mod changes;
 mod copies;

@@ -142,11 +142,6 @@ def _unknown(source: str) -> errors.Error:
         return refusal(source, root)
     if is_printable(start) and (known := text_kinds.kind(start)) is not None:
         return text_kinds.refusal(source, known)
-    if is_remote(source) and (is_printable(start) or is_commented(start) or start.startswith(UTF16)):
-        message = (
-            f"{source} ({size} bytes) is text: tables of text, and their labels, are read from disk alone"
-        )
-        raise errors.make("unsupported", message, "download it, with its label, then pack the copy")
     found = f"starts with {start[:8]!r}" if size else "is empty"
     hint = f"known: {known_formats()}"
     if start.startswith(UTF16):

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from icecore import errors
 from icecore.sources.files import tree_address as trees
@@ -95,7 +96,9 @@ def _is_npz(source: ByteSource, start: bytes) -> bool:
 def _is_table(source: ByteSource, start: bytes) -> bool:
     from icecore.sources.tables import matches
 
-    return not is_remote(source.identity.url) and matches(source, start)
+    if start.startswith(b"PK") and is_remote(source.identity.url):
+        return False  # members of archives on a server are not read
+    return matches(source, start)
 
 
 def _is_references(source: ByteSource, start: bytes) -> bool:
@@ -133,8 +136,10 @@ def _starts(*signatures: bytes) -> Callable[[ByteSource, bytes], bool]:
 
 
 def is_frames(path: str) -> bool:
-    """Whether a local file holds frames, or is missing and named like one (as files in lists may be)."""
-    if is_remote(path) or (os.path.exists(path) and not os.path.isfile(path)):
+    """Whether a file holds frames: a missing one (as files in lists may be) and a remote one by its name."""
+    if is_remote(path):
+        return urlsplit(path).path.endswith(".gwf")
+    if os.path.exists(path) and not os.path.isfile(path):
         return False  # opening a pipe would wait for its writer
     try:
         with builtins.open(path, "rb") as file:

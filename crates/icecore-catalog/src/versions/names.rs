@@ -7,7 +7,7 @@ use icechunk::Repository;
 use icechunk::format::SnapshotId;
 use icechunk::format::format_constants::SpecVersionBin;
 use icechunk::format::repo_info::RepoInfo;
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, Result, edit_distance};
 
 use crate::error;
 use crate::open::repo_state::RepoState;
@@ -79,27 +79,9 @@ pub(crate) fn check(name: &str) -> Result<()> {
 
 /// The names that are most similar to the requested one.
 pub(crate) fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a String>, count: usize) -> Vec<&'a str> {
-    let mut ranked: Vec<(usize, &str)> = names.map(|name| (distance(asked, name), name.as_str())).collect();
+    let mut ranked: Vec<(usize, &str)> = names.map(|name| (edit_distance(asked, name), name.as_str())).collect();
     ranked.sort_unstable();
     ranked.into_iter().take(count).map(|(_, name)| name).collect()
-}
-
-/// Edit distance between two words (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (y, up) in b.iter().zip(row.iter().skip(1)) {
-            left = (diagonal + usize::from(x != *y)).min(up + 1).min(left + 1);
-            diagonal = *up;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -108,7 +90,6 @@ mod tests {
 
     #[test]
     fn nearest_names_come_first() {
-        assert_eq!((distance("main", "mian"), distance("", "abc"), distance("kitten", "sitting")), (2, 3, 3));
         let names = ["release", "main", "calibrated"].map(str::to_owned);
         assert_eq!(nearest("mian", names.iter(), 1), ["main"]);
     }

@@ -1,11 +1,11 @@
 //! Envelopes: compressed blocks of metadata with a type, a length and an XXH3 at the end.
 
-use icecore_grid::Result;
+use icecore_grid::{ReadAt, Result};
 use twox_hash::XxHash3_64;
 
 use crate::compression::Expander;
 use crate::cursor::{Cursor, corrupt};
-use crate::source::{ByteSource, read_at};
+use crate::source::read_at;
 
 pub(super) const HEADER: u64 = 1;
 pub(super) const FOOTER: u64 = 2;
@@ -19,7 +19,7 @@ pub(super) struct Link {
     pub len: u64,
 }
 
-pub(super) fn fetch(source: &dyn ByteSource, link: &Link, expander: &mut Expander) -> Result<Vec<u8>> {
+pub(super) fn fetch(source: &dyn ReadAt, link: &Link, expander: &mut Expander) -> Result<Vec<u8>> {
     let stored = read_at(source, link.offset, link.stored)?;
     let len = usize::try_from(link.len).map_err(|_| corrupt(format!("an envelope of {} bytes", link.len)))?;
     let mut out = Vec::new();

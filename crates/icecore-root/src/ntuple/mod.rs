@@ -10,7 +10,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 pub use column::{Column, ColumnType};
 pub use page::{decode_page, packed_len};
@@ -19,7 +19,6 @@ pub use schema::{Alias, Field, Role};
 
 use crate::compression::Expander;
 use crate::cursor::{Cursor, Within, corrupt};
-use crate::source::ByteSource;
 use anchor::Anchor;
 
 /// An ntuple.
@@ -42,7 +41,7 @@ pub struct NTuple {
 
 impl NTuple {
     /// Reads all envelopes: two requests, and one for each cluster group.
-    pub(crate) fn read(source: &dyn ByteSource, anchor: &[u8]) -> Result<Self> {
+    pub(crate) fn read(source: &dyn ReadAt, anchor: &[u8]) -> Result<Self> {
         let anchor = Anchor::read(anchor).within(|| "anchor")?;
         let mut expander = Expander::default();
         let bytes = envelope::fetch(source, &anchor.header, &mut expander).within(|| "header")?;
@@ -110,7 +109,7 @@ impl NTuple {
     ///
     /// Elements of a deferred column before its first page are zero. A suppressed column is `Unsupported` here, because
     /// another representation of its field has the values.
-    pub fn read_column(&self, source: &dyn ByteSource, cluster: usize, column: usize) -> Result<Vec<u8>> {
+    pub fn read_column(&self, source: &dyn ReadAt, cluster: usize, column: usize) -> Result<Vec<u8>> {
         let kind =
             self.columns.get(column).ok_or_else(|| Error::new(ErrorKind::Invalid, format!("no column {column}")))?;
         let listed = self.clusters.get(cluster).and_then(|c| c.columns.get(column));
@@ -167,13 +166,13 @@ pub(crate) fn read_envelopes(parts: [&[u8]; 3]) -> Result<()> {
     out.check(u64::MAX)
 }
 
-fn read_page(source: &dyn ByteSource, page: &Page, mut stored: Vec<u8>) -> Result<Vec<u8>> {
+fn read_page(source: &dyn ReadAt, page: &Page, mut stored: Vec<u8>) -> Result<Vec<u8>> {
     let len = usize::try_from(page.stored_len()).map_err(|_| corrupt("a page longer than memory"))?;
     if page.offset.checked_add(page.stored_len()).is_none_or(|end| end > source.len()) {
         return Err(corrupt("it reaches beyond the end of the file"));
     }
     stored.resize(len, 0);
-    source.read(page.offset, &mut stored)?;
+    source.read_at(page.offset, &mut stored)?;
     Ok(stored)
 }
 

@@ -105,22 +105,8 @@ impl Target {
             other => other,
         };
         let Some(names) = fields.filter(|names| !names.is_empty()) else { return Ok((self.h5.clone(), Vec::new())) };
-        let H5Type::Compound(all) = inner else {
-            return Err(Failure::invalid(
-                format!("fields={names}: the elements are not records"),
-                "leave out `fields`",
-            ));
-        };
-        let mut numbers = Vec::new();
-        for name in names.split(':') {
-            let number = all.iter().position(|(each, _)| each == name);
-            numbers.push(number.ok_or_else(|| {
-                Failure::invalid(format!("the records have no field {name:?}"), "see the dataset's type")
-            })?);
-            if numbers.len() > all.len() {
-                return Err(Failure::invalid("fields: a field is named twice", "name each field once"));
-            }
-        }
+        let numbers = inner.field_numbers(names)?;
+        let H5Type::Compound(all) = inner else { return Ok((self.h5.clone(), Vec::new())) };
         let kept = numbers.iter().filter_map(|number| all.get(*number).cloned()).collect();
         let kept = H5Type::Compound(kept);
         let kept = if types_parse::has_variable(&kept) { H5Type::Sent(Box::new(kept)) } else { kept };

@@ -1,6 +1,5 @@
 //! Requests for elements: parse selection, fields and form, and read.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -39,7 +38,7 @@ pub(super) fn wants_bytes(headers: &HeaderMap) -> bool {
 impl Reading {
     pub fn new(app: App, domain: Arc<Domain>, dataset: Arc<Dataset>, params: &Params) -> Answer<Self> {
         let names = params.get("fields").filter(|fields| !fields.is_empty());
-        let fields = names.map(|names| fields(&dataset.h5, names)).transpose()?;
+        let fields = names.map(|names| dataset.h5.field_numbers(names)).transpose()?;
         let not_finite = if params.flag("ignore_nan") { NotFinite::Null } else { NotFinite::Words };
         Ok(Self { app, domain, dataset, fields, not_finite })
     }
@@ -97,25 +96,6 @@ impl Reading {
         let bytes = wire::bytes(values, &self.h5(), self.dataset.big)?;
         Ok(self.app.buffers.lend(bytes))
     }
-}
-
-fn fields(h5: &H5Type, names: &str) -> Result<Vec<usize>> {
-    let H5Type::Compound(all) = h5 else {
-        return Err(Error::new(ErrorKind::Invalid, format!("fields={names}: the elements are not records"))
-            .hint("leave out `fields` for this dataset"));
-    };
-    let known: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
-    let number = |name: &str| {
-        known.iter().position(|each| *each == name).ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("the records have no field {name:?}"))
-                .hint(format!("the fields are {}", known.join(", ")))
-        })
-    };
-    let numbers: Vec<usize> = names.split(':').map(number).collect::<Result<_>>()?;
-    if numbers.len() > numbers.iter().collect::<HashSet<_>>().len() {
-        return Err(Error::new(ErrorKind::Invalid, "fields: a field is named twice").hint("name each field once"));
-    }
-    Ok(numbers)
 }
 
 /// Records with only the given fields.

@@ -1,7 +1,5 @@
 //! Elements sent by a client: from JSON to the API's bytes, and from these to stored elements.
 
-use std::fmt::Write as _;
-
 use icecore::chunk::half::f16;
 use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::Value;

@@ -1,8 +1,9 @@
 //! Element types: convert an array's type to the HDF5 type in the JSON of the HDF REST API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use icecore::chunk::DType;
+use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
 /// HDF5 view of elements. `size` is the element's size in memory, in the layout of the array's dtype.
@@ -46,6 +47,26 @@ pub(crate) enum H5Type {
 }
 
 impl H5Type {
+    /// Indexes of the fields of a record that a request names: `a:b`.
+    pub fn field_numbers(&self, names: &str) -> Result<Vec<usize>> {
+        let H5Type::Compound(all) = self else {
+            return Err(Error::new(ErrorKind::Invalid, format!("fields={names}: the elements are not records"))
+                .hint("leave out `fields` for this dataset"));
+        };
+        let known: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        let number = |name: &str| {
+            known.iter().position(|each| *each == name).ok_or_else(|| {
+                Error::new(ErrorKind::Invalid, format!("the records have no field {name:?}"))
+                    .hint(format!("the fields are {}", known.join(", ")))
+            })
+        };
+        let numbers: Vec<usize> = names.split(':').map(number).collect::<Result<_>>()?;
+        if numbers.len() > numbers.iter().collect::<HashSet<_>>().len() {
+            return Err(Error::new(ErrorKind::Invalid, "fields: a field is named twice").hint("name each field once"));
+        }
+        Ok(numbers)
+    }
+
     /// The type of an array's elements. `own` holds icecore's records beside the attributes: enums and sub-arrays.
     pub fn of(dtype: &DType, attributes: &Map<String, Value>, own: &Map<String, Value>) -> Self {
         let listed = own.get("enum").and_then(Value::as_array).is_some_and(|names| names.contains(&json!("enum")));

@@ -1,5 +1,6 @@
 //! Dates and times as ticks since 1970, times of day as ticks since midnight.
 
+use icecore_grid::{date_of_days, days_of_date};
 use serde::{Deserialize, Serialize};
 
 const MONTHS: [&[u8; 3]; 12] =
@@ -32,28 +33,6 @@ struct Parts {
     fraction: i64,
     /// 0 in the morning, 1 after noon.
     half: i64,
-}
-
-/// Days since 1970-01-01 of a date of the Gregorian calendar (Hinnant's algorithm, "chrono-compatible low-level date
-/// algorithms").
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// (year, month, day): the inverse of [`days`].
-fn date(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// Number of characters of a pattern's field; `None` for one or two.
@@ -256,12 +235,12 @@ impl TimeStyle {
             return Some(second * self.ticks() + parts.fraction);
         }
         let day = if self.has("%j") {
-            days(parts.year, 1, 1) + parts.of_year - 1
+            days_of_date(parts.year, 1, 1) + parts.of_year - 1
         } else {
-            let day = days(parts.year, parts.month, parts.day);
-            (date(day) == (parts.year, parts.month, parts.day)).then_some(day)?
+            let day = days_of_date(parts.year, parts.month, parts.day);
+            (date_of_days(day) == (parts.year, parts.month, parts.day)).then_some(day)?
         };
-        if self.has("%j") && date(day).0 != parts.year {
+        if self.has("%j") && date_of_days(day).0 != parts.year {
             return None;
         }
         if self.unit() == "D" {
@@ -316,8 +295,8 @@ impl TimeStyle {
         if of_day < 0 || second > 86_400 || !(-719_528..=2_932_896).contains(&day) {
             return None; // years 0 to 9999
         }
-        (parts.year, parts.month, parts.day) = date(day);
-        parts.of_year = day - days(parts.year, 1, 1) + 1;
+        (parts.year, parts.month, parts.day) = date_of_days(day);
+        parts.of_year = day - days_of_date(parts.year, 1, 1) + 1;
         parts.fraction = of_day % self.ticks();
         let leap = i64::from(second == 86_400);
         (parts.hour, parts.minute) = ((second - leap) / 3600, (second - leap) / 60 % 60);

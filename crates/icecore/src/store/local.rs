@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use icecore_catalog::LinkIdentity;
-use icecore_grid::{Error, ErrorKind, Result};
+use icecore_grid::{Error, ErrorKind, ReadAt, Result};
 
 use super::handles::Handle;
 
@@ -100,6 +100,11 @@ impl LocalFile {
         }
     }
 
+    /// Size and modification time when it was opened.
+    pub fn identity(&self) -> LinkIdentity {
+        LinkIdentity { size: self.stamp.size, mtime_ns: self.stamp.mtime_ns, etag: None }
+    }
+
     /// Reopens the file, if it is still the same.
     fn again(&self) -> Result<File> {
         let (file, stamp) = opened(&self.path, &self.name, self.linked)?;
@@ -123,6 +128,16 @@ impl LocalFile {
             .hint("run `icecore verify` on the repository"),
             _ => Error::new(ErrorKind::Io, format!("cannot read bytes {offset}..{end} of {}: {e}", self.name)),
         })
+    }
+}
+
+impl ReadAt for LocalFile {
+    fn len(&self) -> u64 {
+        self.stamp.size
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        LocalFile::read_at(self, offset, out)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Byte sources: local files read with `pread`, everything else through `object_store`.
 
+mod bytes;
 mod caps;
 mod cost;
 mod handles;
@@ -12,6 +13,7 @@ mod stores;
 mod stragglers;
 pub mod wrap;
 
+pub use bytes::ByteSource;
 pub use cost::Cost;
 pub use local::LocalFile;
 pub use remote::{Broken, Each, Parts, RangeGet};

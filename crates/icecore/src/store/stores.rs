@@ -170,7 +170,7 @@ fn list(prefixes: &[String]) -> String {
 }
 
 /// The path of a `file://` URL, percent-decoded; None for other schemes.
-fn file_path(url: &str) -> Result<Option<PathBuf>> {
+pub(super) fn file_path(url: &str) -> Result<Option<PathBuf>> {
     use std::os::unix::ffi::OsStringExt;
     let Some(rest) = url.strip_prefix("file://") else { return Ok(None) };
     let bad = || Error::new(ErrorKind::Corrupt, format!("{url} is not a valid file URL"));

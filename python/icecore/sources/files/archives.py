@@ -16,7 +16,9 @@ from functools import partial
 from typing import IO, Any, cast
 
 from icecore import errors
-from icecore.sources.files import access, zip_directory
+from icecore.sources.files import zip_directory
+from icecore.sources.files.byte_source import open_file
+from icecore.sources.files.identity import is_remote
 
 # Streams of bzip2 and xz files that detect damage anywhere in the file.
 #
@@ -39,7 +41,7 @@ def unxz(path: str) -> IO[bytes]:
 
 
 def _opened(path: str, make: Callable[[], Any], padding: int) -> IO[bytes]:
-    return cast("IO[bytes]", io.BufferedReader(_Streams(open(path, "rb"), make, padding), 1 << 16))
+    return cast("IO[bytes]", io.BufferedReader(_Streams(open_file(path), make, padding), 1 << 16))
 
 
 class _Streams(io.RawIOBase):
@@ -103,7 +105,7 @@ _TRAILER = struct.Struct("<II")
 
 def gunzip(path: str) -> IO[bytes]:
     """Open a file; reading raises EOFError or BadGzipFile for damaged data."""
-    return cast("IO[bytes]", io.BufferedReader(_Gunzip(open(path, "rb")), 1 << 16))
+    return cast("IO[bytes]", io.BufferedReader(_Gunzip(open_file(path)), 1 << 16))
 
 
 class _Gunzip(io.RawIOBase):
@@ -201,7 +203,8 @@ def unzstd(path: str) -> IO[bytes]:
             raise errors.needs("pds", f"{path} is compressed with zstd", "unzstd it") from None
     # Accept the largest window (`zstd --long=31`); memory is only allocated as it is used.
     window = zstd.DecompressionParameter.window_log_max
-    file = zstd.open(path, options={window: window.bounds()[1]})
+    place = open_file(path) if is_remote(path) else path
+    file = zstd.open(place, options={window: window.bounds()[1]})
     return cast("IO[bytes]", io.BufferedReader(_Frames(file, zstd.ZstdError)))
 
 
@@ -264,8 +267,7 @@ def members(path: str) -> list[Member]:
     Raises:
         Error: ``corrupt`` for a damaged archive; ``unsupported`` if a library for zstd is missing.
     """
-    access.check(path)
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         start = file.read(8)
     if start.startswith(ZIP):
         return _zipped(path)
@@ -288,8 +290,7 @@ def content(path: str, most: int = -1) -> bytes:
 
 def plain(path: str) -> IO[bytes]:
     """Open a file without decompression."""
-    access.check(path)
-    return open(path, "rb")
+    return open_file(path)
 
 
 def is_tar(start: bytes) -> bool:

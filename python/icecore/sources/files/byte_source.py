@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
-from typing import Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from icecore import errors
 from icecore.sources.files import access, object_stores
 from icecore.sources.files.identity import Identity, identity, is_remote
+
+if TYPE_CHECKING:
+    from icecore import _icecore
 
 
 class ByteSource(Protocol):
@@ -23,52 +24,55 @@ class ByteSource(Protocol):
         """Close the file or connection."""
 
 
-class LocalBytes:
-    """Bytes of a local file."""
+class EngineBytes:
+    """Bytes of a local file or of an object, read by the engine.
 
-    def __init__(self, path: str) -> None:
-        self.identity = identity(path)
-        try:
-            self._fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        except PermissionError:
-            raise errors.make(
-                "permission", f"not allowed to read {path}", "check the file's permissions"
-            ) from None
-        except OSError as error:
-            raise errors.make("io", f"can't open {path}: {error}") from error
+    Reading raises ``source-changed`` if the file changes meanwhile. Blocks of objects are cached, and
+    consecutive reads fetch increasing amounts.
+    """
+
+    def __init__(self, source: _icecore.ByteSource, url: str) -> None:
+        self.identity = Identity(url, *source.identity())
+        self._source: _icecore.ByteSource | None = source
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return exactly ``length`` bytes from ``offset``; fewer only at the end of the file."""
-        length = max(min(length, self.identity.size - offset), 0)
-        parts: list[bytes] = []
-        while length > 0:
-            try:
-                part = os.pread(self._fd, length, offset)
-            except OSError as error:
-                raise errors.make("io", f"can't read {self.identity.url}: {error}") from error
-            if not part:
-                break
-            parts.append(part)
-            offset, length = offset + len(part), length - len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        if self._source is None:
+            raise ValueError(f"{self.identity.url} is closed")
+        return self._source.read_at(offset, max(length, 0))
 
     def close(self) -> None:
-        """Close the file."""
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+        """Close the file; connections belong to the process."""
+        self._source = None
 
 
 def open_bytes(source: str) -> ByteSource:
     """Open a path, an http(s) URL or an object for random access."""
+    from icecore import _icecore
+
     access.check(source)
     if object_stores.is_object(source):
-        return object_stores.ObjectBytes(object_stores.encoded(source))
+        url = object_stores.encoded(source)
+        return EngineBytes(object_stores.opened(url), url)
     if is_remote(source):
         from icecore.sources.files.http import HttpBytes
 
         return HttpBytes(source)
-    return LocalBytes(source)
+    url = identity(source).url
+    return EngineBytes(_icecore.ByteSource(source, {}), url)
+
+
+def for_parser(source: str) -> str | ByteSource:
+    """Return what the engine's parsers of a format open: a local path, or a remote file's bytes."""
+    return open_bytes(source) if is_remote(source) else source
+
+
+def open_file(source: str) -> IO[bytes]:
+    """Open a path, an http(s) URL or an object as a file object."""
+    access.check(source)
+    if not is_remote(source):
+        return open(source, "rb")
+    return io.BufferedReader(RemoteFile(open_bytes(source)), 1 << 16)
 
 
 def whole(source: str) -> bytes:
@@ -84,7 +88,7 @@ def whole(source: str) -> bytes:
 
 
 class RemoteFile(io.RawIOBase):
-    """Read-only, seekable file object for a remote source, for h5py."""
+    """Read-only, seekable file object for a remote source, for h5py and streams of text."""
 
     def __init__(self, source: ByteSource) -> None:
         super().__init__()

@@ -1,14 +1,13 @@
-"""Objects in object stores as sources: identity, ranges and lists, read with the engine's clients."""
+"""Objects in object stores as sources: identity, options and lists, read with the engine's clients."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from glob import has_magic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from icecore import errors
@@ -17,19 +16,14 @@ from icecore.repository.address import bucket
 from icecore.repository.storage import storage_options
 from icecore.sources.files.stamp import Identity
 
-_BLOCK = 256 << 10
-#: blocks of all objects together: 64 MiB
-_BLOCKS = 256
-#: objects up to this size are fetched with one request
-_WHOLE = 4 << 20
-_AHEAD = 16
+if TYPE_CHECKING:
+    from icecore import _icecore
 
 _lock = threading.Lock()
 #: options by address: of buckets and hosts that sources name, and of those that have options of their own
 _options: dict[str, dict[str, str]] = {}
 #: key of the options that were given with local sources, for what reference files among them name
 _LOCAL = ""
-_blocks: OrderedDict[tuple[Identity, int], bytes] = OrderedDict()
 
 
 def is_object(source: str) -> bool:
@@ -100,8 +94,8 @@ def key_of(url: str) -> str:
     return unquote(url[len(bucket(url)) :].lstrip("/"))
 
 
-def head(url: str) -> Identity:
-    """Size, modification time and ETag of an object.
+def opened(url: str) -> _icecore.ByteSource:
+    """Open an object.
 
     Raises:
         Error: ``source-missing``, ``permission``, ``network``.
@@ -109,12 +103,16 @@ def head(url: str) -> Identity:
     from icecore import _icecore
 
     try:
-        size, mtime_ns, etag = _icecore.remote_identity(url, options_of(url))
+        return _icecore.ByteSource(url, options_of(url))
     except errors.Error as error:
         if error.kind != "source-missing":
             raise
         raise errors.make("source-missing", f"no object at {url}", "check the bucket and the key") from error
-    return Identity(url, size, mtime_ns, etag)
+
+
+def head(url: str) -> Identity:
+    """Size, modification time and ETag of an object, see :func:`opened`."""
+    return Identity(url, *opened(url).identity())
 
 
 def matching(pattern: str) -> list[str]:
@@ -153,82 +151,11 @@ def names_in(folder: str) -> list[str]:
     return [name.removeprefix(prefix) for name, _ in found]
 
 
-class ObjectBytes:
-    """Bytes of one object, in blocks of 256 KiB that are cached; consecutive reads fetch more at a time, up
-    to 4 MiB. Raises ``source-changed`` if the object changes meanwhile.
-    """
-
-    def __init__(self, url: str) -> None:
-        self.identity = head(url)
-        self._next, self._ahead = 0, 1
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Exactly ``length`` bytes from ``offset``; fewer only where the object ends."""
-        end = min(offset + length, self.identity.size)
-        if offset >= end:
-            return b""
-        first, last = offset // _BLOCK, (end - 1) // _BLOCK
-        blocks = self._load(first, last)
-        joined = b"".join(blocks[i] for i in range(first, last + 1))
-        return joined[offset - first * _BLOCK : end - first * _BLOCK]
-
-    def close(self) -> None:
-        """Nothing to close: connections belong to the process."""
-
-    def _load(self, first: int, last: int) -> dict[int, bytes]:
-        with _lock:
-            known = {i: _blocks.get((self.identity, i)) for i in range(first, last + 1)}
-        blocks = {i: block for i, block in known.items() if block is not None}
-        missing = [i for i in known if i not in blocks]
-        if missing:
-            blocks |= self._fetch(missing)
-        with _lock:
-            for i, block in blocks.items():
-                _blocks[self.identity, i] = block
-                _blocks.move_to_end((self.identity, i))
-            while len(_blocks) > _BLOCKS:
-                _blocks.popitem(last=False)
-        return blocks
-
-    def _fetch(self, missing: list[int]) -> dict[int, bytes]:
-        """The missing blocks, and more after them while reads are consecutive: one request a run."""
-        from icecore import _icecore
-
-        size, end = self.identity.size, -(-self.identity.size // _BLOCK)
-        if size <= _WHOLE:
-            runs = [(0, end)]
-        else:
-            self._ahead = min(self._ahead * 2, _AHEAD) if missing[0] == self._next else 1
-            runs = _runs(missing)
-            start, stop = runs[-1]
-            runs[-1] = (start, min(max(stop, start + self._ahead), end))
-            self._next = runs[-1][1]
-        ranges = [(low * _BLOCK, min(high * _BLOCK, size) - low * _BLOCK) for low, high in runs]
-        url, identity = self.identity.url, self.identity
-        stamp = (size, identity.mtime_ns, identity.etag)
-        found = _icecore.remote_read(url, options_of(url), stamp, ranges)
-        return {
-            low + i: data[i * _BLOCK : (i + 1) * _BLOCK]
-            for (low, high), data in zip(runs, found, strict=True)
-            for i in range(high - low)
-        }
-
-
 def options_of(url: str) -> dict[str, str]:
     """The storage options for an object: those given for its address, or those of the environment."""
     with _lock:
         known = _known(url)
     return storage_options.resolve(url, None) if known is None else known
-
-
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number:
-            runs[-1] = (runs[-1][0], number + 1)
-        else:
-            runs.append((number, number + 1))
-    return runs
 
 
 def _pattern(key: str) -> re.Pattern[str]:

@@ -10,7 +10,6 @@ from icecore.cluster.tasks import Cluster
 from icecore.display import text
 from icecore.repository.channel_names import array_path
 from icecore.repository.time_axis import seconds_text
-from icecore.sources.files.identity import is_remote
 from icecore.sources.gwf.entry import Name, array_entry
 from icecore.sources.gwf.lists import listed_frames as listed
 from icecore.sources.gwf.paths import Axes, Paths
@@ -27,14 +26,11 @@ _TIME_SERIES = (0, 1)
 
 
 def open(source: str) -> ArrayMap:
-    """Index one frame file (a local path).
+    """Index one frame file.
 
     Raises:
-        Error: ``format``, ``corrupt``, ``source-missing``; ``unsupported`` for an address on a server.
+        Error: ``format``, ``corrupt``, ``source-missing``.
     """
-    if is_remote(source):
-        message = f"{source}: frame files are read from local paths only"
-        raise errors.make("unsupported", message, "download it")
     found = scan([source])[0]
     if isinstance(found, errors.Error):
         raise found

@@ -13,7 +13,7 @@ import numpy as np
 from icecore import errors
 from icecore.repository.time_axis import KEY
 from icecore.repository.zarr_dtypes import data_type, fill_json
-from icecore.sources.files.byte_source import open_bytes
+from icecore.sources.files.byte_source import for_parser, open_bytes
 from icecore.sources.files.identity import Identity
 from icecore.sources.gwf.scan import Facts, FrameFile
 from icecore.sources.gwf.timeline import Timeline
@@ -109,7 +109,7 @@ class VectCheck:
 def _problems(path: str, offsets: list[int]) -> list[tuple[str, str, int, str]]:
     from icecore import _icecore
 
-    return _icecore.gwf_verify_at(path, offsets)
+    return _icecore.gwf_verify_at(for_parser(path), offsets)
 
 
 @lru_cache(1024)
@@ -117,7 +117,7 @@ def _file_problems(_known: Identity, path: str) -> list[tuple[str, str, int, str
     """Return the problems of a whole file, once for all of its channels."""
     from icecore import _icecore
 
-    return _icecore.gwf_verify(path)
+    return _icecore.gwf_verify(for_parser(path))
 
 
 def array_entry(path: str, name: Name, line: Timeline, dim: str, auxiliary: Sequence[str] = ()) -> ArrayEntry:

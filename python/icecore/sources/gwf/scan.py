@@ -16,6 +16,7 @@ import numpy as np
 from icecore import errors
 from icecore.cluster.tasks import Cluster
 from icecore.repository.zarr_dtypes import fill_json
+from icecore.sources.files.byte_source import for_parser
 from icecore.sources.files.identity import Identity, identity
 
 #: number of files indexed between two progress reports
@@ -108,7 +109,7 @@ def scan(
     """Index files, in order.
 
     Args:
-        paths: paths of local files.
+        paths: paths or URLs of files.
         frames: number of frames per file in which channels are searched; 0 means all.
         progress: called with (file, bytes of the indexed files, bytes of all files).
         cluster: index the files on its workers.
@@ -135,7 +136,11 @@ def _batch(paths: Sequence[str], frames: int) -> list[FrameFile | errors.Error]:
     from icecore import _icecore
 
     before = [_identity(path) for path in paths]
-    indexed = _icecore.gwf_index(list(paths), frames, os.cpu_count() or 1)
+    sources = [
+        path if isinstance(known, errors.Error) else for_parser(path)
+        for path, known in zip(paths, before, strict=True)
+    ]
+    indexed = _icecore.gwf_index(sources, frames, os.cpu_count() or 1)
     return [_file(*each) for each in zip(paths, before, indexed, strict=True)]
 
 

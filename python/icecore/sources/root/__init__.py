@@ -51,7 +51,7 @@ def open(
     """
     found = files(source) if tree else [source]
     if len(found) == 1:
-        return _open(_on_disk(found[0]), tree, copies, wanted)
+        return _open(found[0], tree, copies, wanted)
     result = open_files(found, tree, source, allow_missing, copies, wanted)
     if result.failed and not keep_going:
         raise result.failed[0]
@@ -70,7 +70,7 @@ def open_many(
     Raises:
         Error: ``exists`` if a file is named twice.
     """
-    paths = [os.path.abspath(path) for source in sources for path in files(split(source)[0])]
+    paths = [_absolute(path) for source in sources for path in files(split(source)[0])]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         hint = "name it once; a pattern, a folder or a list beside it may name it too"
         raise errors.make("exists", f"{twice} is named twice", hint)
@@ -104,7 +104,7 @@ def open_files(
     failed: list[errors.Error] = []
     for path in paths:
         try:
-            before = identity(_on_disk(path))
+            before = identity(path)
             file = root_file(path, before)
             kinds |= set(_kinds(file, path, tree).values())
         except errors.Error as error:
@@ -130,6 +130,10 @@ def open_files(
     return result
 
 
+def _absolute(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)
+
+
 @dataclass(frozen=True)
 class _Chain:
     """Opens the files of a chain again, without some of them; can be pickled."""
@@ -146,12 +150,6 @@ class _Chain:
         return open_files(rest, self.tree, self.name, self.allow_missing, self.copies, self.wanted)
 
 
-def _on_disk(path: str) -> str:
-    if is_remote(path):
-        raise errors.make("unsupported", f"{path}: ROOT files are read from disk only", "download it")
-    return path
-
-
 def _no_tree(name: str, tree: str) -> errors.Error:
     return errors.make("not-found", f"no file of {name} has a tree {tree}", "check the tree's name")
 
@@ -166,6 +164,7 @@ def _named(path: str, error: errors.Error) -> errors.Error:
 def _open(source: str, tree: str, copies: bool, wanted: Callable[[str], bool] | None) -> ArrayMap:
     before = identity(source)
     file = root_file(source, before)
+    copies = copies and not is_remote(source)  # uproot reads local files
     result = ArrayMap(source)
     for path, kind in _kinds(file, source, tree).items():
         add: Callable[..., None] = add_tree

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.sources.files.byte_source import for_parser
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.mapping.array_map import Region
 
@@ -22,7 +23,7 @@ def root_file(path: str, identity: Identity) -> _icecore.RootFile:
     from icecore import _icecore
 
     unchanged(path, identity)
-    return _icecore.RootFile(path)
+    return _icecore.RootFile(for_parser(path))
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import quote
 
 from icecore import errors
 from icecore.sources.files.archives import FAULTS, SMALLER, ZIP, Member, is_tar, members, plain
 from icecore.sources.files.byte_source import ByteSource
-from icecore.sources.files.identity import is_remote, local_path
+from icecore.sources.files.identity import identity, is_remote, local_path
 from icecore.sources.files.signatures import arrays_in
 from icecore.sources.mapping.array_map import ArrayMap, Note
 from icecore.sources.mapping.table_file import TableFile, TableSpec
@@ -69,10 +70,6 @@ def open(source: str) -> ArrayMap:
         Error: ``format`` if the source has no table, ``source-missing`` if a label's file is missing,
             ``mismatch`` and ``corrupt`` for invalid labels and archives.
     """
-    if is_remote(source):
-        raise errors.make(
-            "unsupported", f"{source} is a table, which can only be read from a local file", "download it"
-        )
     found = members(source)
     arrays: dict[str, tuple[str, str]] = {}
     tables: list[TableFile] = []
@@ -297,10 +294,11 @@ def _label_beside(source: str, member: Member) -> list[TableFile] | None:
     ``X.TAB`` and ``x.tab.gz`` are found as well.
     """
     stem = os.path.splitext(member.name)[0]
-    names = [s + suffix for s in dict.fromkeys((stem, stem.lower(), stem.upper())) for suffix in _LABELS]
-    for name in (*names, *cds_readme.NAMES):
+    stems = (stem,) if is_remote(source) else dict.fromkeys((stem, stem.lower(), stem.upper()))
+    names = [s + suffix for s in stems for suffix in _LABELS]
+    for name in (*names, *(() if is_remote(source) else cds_readme.NAMES)):
         label = os.path.join(os.path.dirname(source), name)
-        if not os.path.isfile(label) or os.path.abspath(label) == os.path.abspath(source):
+        if label == source or not _is_file(label) or os.path.abspath(label) == os.path.abspath(source):
             continue
         beside = Member(name, label, partial(plain, label))
         of_others = name in cds_readme.NAMES
@@ -327,6 +325,9 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
     if inside:
         return _nearest(name, label, inside)
     folder = os.path.dirname(source) or "."
+    if is_remote(source):
+        urls = [f"{folder}/{quote(each)}" for each in dict.fromkeys((os.path.basename(name), base))]
+        return next((members(url)[0] for url in urls if _is_file(url)), None)
     if (found := _beside(folder, base)) is not None or not base.endswith(".fmt"):
         return found
     here = Path(os.path.abspath(folder))
@@ -335,6 +336,18 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
             if (found := _beside(str(structures), base)) is not None:
                 return found
     return None
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a file; on a server, whether it may be read."""
+    if not is_remote(path):
+        return os.path.isfile(path)
+    try:
+        return identity(path).size > 0
+    except errors.Error as error:
+        if error.kind in ("source-missing", "permission", "format"):
+            return False
+        raise
 
 
 def _is_anothers(member: Member, label: Member, siblings: Sequence[Member]) -> bool:

@@ -7,6 +7,10 @@ use crate::dtype::DType;
 use crate::errors::bad_config;
 use crate::extension::{Extension, config_u64};
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] =
+    &["bitround", "numcodecs.bitround", "https://codec.zarrs.dev/array_to_array/bitround"];
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BitRound {
     keepbits: u32,

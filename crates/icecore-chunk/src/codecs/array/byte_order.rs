@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use crate::dtype::DType;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["bytes", "endian"];
+
 /// Conversion of an array's elements between byte orders.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Swap {

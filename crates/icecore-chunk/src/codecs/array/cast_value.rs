@@ -11,6 +11,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_str, only_keys};
 use crate::fill_value::parse_fill;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["cast_value"];
+
 /// Maximum number of pairs in a map.
 const MAX_PAIRS: usize = 1 << 16;
 

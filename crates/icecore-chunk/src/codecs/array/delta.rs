@@ -5,6 +5,9 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str};
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["numcodecs.delta"];
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Number {
     Int1,

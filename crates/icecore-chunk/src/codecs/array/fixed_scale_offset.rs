@@ -13,6 +13,9 @@ use crate::dtype::DType;
 use crate::errors::bad_config;
 use crate::extension::{Extension, config_str};
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["numcodecs.fixedscaleoffset"];
+
 #[derive(Debug)]
 struct FixedScaleOffset {
     outer: Target,

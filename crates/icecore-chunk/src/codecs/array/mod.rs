@@ -1,11 +1,11 @@
 //! Array→array codecs, and array→bytes codecs that other libraries define.
 
-mod bitround;
-mod byte_order;
+pub(super) mod bitround;
+pub(super) mod byte_order;
 mod cast_rules;
 pub(super) mod cast_value;
 pub(super) mod conversion;
-mod delta;
+pub(super) mod delta;
 pub(super) mod fixed_scale_offset;
 pub(super) mod nested_shard;
 pub(super) mod numpy_cast;
@@ -20,7 +20,7 @@ pub(super) mod pco_wrapped;
 mod real;
 pub(super) mod reshape;
 pub(super) mod scale_offset;
-mod transpose;
+pub(super) mod transpose;
 
 pub(crate) use bitround::BitRound;
 pub(crate) use byte_order::Swap;

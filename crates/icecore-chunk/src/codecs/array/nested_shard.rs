@@ -13,6 +13,9 @@ use crate::extension::Extension;
 use crate::scratch::Scratch;
 use crate::shard::Shard;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["sharding_indexed"];
+
 #[derive(Debug)]
 pub(crate) struct NestedShard {
     shard: Shard,

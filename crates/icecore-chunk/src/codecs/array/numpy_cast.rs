@@ -10,6 +10,12 @@ use super::real::Real;
 use crate::dtype::DType;
 use crate::extension::{Extension, config_str};
 
+/// Name of the codec that casts.
+pub(crate) const ASTYPE: &[&str] = &["numcodecs.astype"];
+
+/// Name of the codec that rounds.
+pub(crate) const QUANTIZE: &[&str] = &["numcodecs.quantize"];
+
 const TYPES: [DType; 11] = [
     DType::Int8,
     DType::Int16,

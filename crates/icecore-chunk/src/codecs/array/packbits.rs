@@ -14,6 +14,9 @@ use crate::errors::corrupt;
 use crate::extension::Extension;
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["numcodecs.packbits"];
+
 #[derive(Debug)]
 pub(crate) struct PackBits {
     inner: Chain,

@@ -11,6 +11,9 @@ use crate::errors::{bad_config, corrupt, wrong_length};
 use crate::extension::{Extension, config_str, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["packbits"];
+
 const NAME: &str = "packbits";
 
 /// Where the number of padding bits at the end of the stream is stored.

@@ -24,6 +24,9 @@ use crate::errors::{bad_config, corrupt, wrong_length};
 use crate::extension::{Extension, config_i64_or, config_str};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["pcodec", "numcodecs.pcodec"];
+
 #[derive(Debug, Clone)]
 pub(crate) struct Pco {
     dtype: DType,

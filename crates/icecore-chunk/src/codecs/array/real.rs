@@ -2,7 +2,6 @@
 
 use crate::dtype::DType;
 use crate::number::Number;
-use crate::with_number;
 
 /// The exact value of an integer or floating-point element.
 #[derive(Debug, Clone, Copy, PartialEq)]

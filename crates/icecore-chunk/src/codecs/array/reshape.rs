@@ -13,6 +13,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, only_keys, u64_list, unsupported};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["reshape", "zarrs.squeeze"];
+
 /// Maximum number of dimensions of an array.
 const MAX_DIMS: usize = 64;
 const ALLOWED: &str = "a list of lengths, lists of input dimensions in ascending order, and at most one -1";

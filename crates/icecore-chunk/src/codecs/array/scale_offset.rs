@@ -12,6 +12,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, only_keys};
 use crate::fill_value::parse_fill;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["scale_offset"];
+
 #[derive(Debug)]
 struct ScaleOffset {
     target: Target,

@@ -5,6 +5,9 @@ use icecore_grid::{Error, ErrorKind, Result};
 use crate::errors::bad_config;
 use crate::extension::{Extension, config_list};
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["transpose"];
+
 /// Edge length of the tiles of a two-axis transpose, so that both sides stay in the cache.
 const TILE: usize = 32;
 

@@ -18,6 +18,9 @@ use crate::errors::{bad_config, corrupt, overstated, wrong_length};
 use crate::extension::{Extension, config_i64_or, config_str};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["blosc", "numcodecs.blosc"];
+
 /// The largest buffer that blosc 1 accepts.
 const MAX_INPUT: usize = i32::MAX as usize - HEADER;
 /// Maximum block size that c-blosc chooses.

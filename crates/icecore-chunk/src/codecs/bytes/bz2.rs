@@ -14,6 +14,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["bz2", "numcodecs.bz2"];
+
 #[derive(Debug)]
 pub(crate) struct Bz2 {
     level: u32,

@@ -7,6 +7,19 @@ use icecore_grid::Result;
 use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_str};
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &[
+    "crc32c",
+    "numcodecs.crc32c",
+    "crc32",
+    "numcodecs.crc32",
+    "adler32",
+    "numcodecs.adler32",
+    "fletcher32",
+    "numcodecs.fletcher32",
+    "https://codec.zarrs.dev/bytes_to_bytes/fletcher32",
+];
+
 /// The CRC-32C of `data`, continued from `before`.
 pub fn crc32c(before: u32, data: &[u8]) -> u32 {
     crc32c::crc32c_append(before, data)
@@ -17,9 +30,6 @@ pub fn crc32(before: u32, data: &[u8]) -> u32 {
     // SAFETY: the pointer and length come from a slice.
     unsafe { libdeflate_sys::libdeflate_crc32(before, data.as_ptr().cast(), data.len()) }
 }
-
-/// The name of `fletcher32` in files of older versions of zarrs.
-const ZARRS_FLETCHER32: &str = "https://codec.zarrs.dev/bytes_to_bytes/fletcher32";
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -36,14 +46,13 @@ pub(crate) struct Checksum {
 }
 
 impl Checksum {
-    /// `None` for a codec that is not a checksum.
-    pub fn parse(ext: &Extension) -> Result<Option<Checksum>> {
-        let (kind, default) = match ext.name {
-            "crc32c" | "numcodecs.crc32c" => (Kind::Crc32c, false),
-            "crc32" | "numcodecs.crc32" => (Kind::Crc32, true),
-            "adler32" | "numcodecs.adler32" => (Kind::Adler32, true),
-            "fletcher32" | "numcodecs.fletcher32" | ZARRS_FLETCHER32 => (Kind::Fletcher32, false),
-            _ => return Ok(None),
+    /// The checksum of one of [`NAMES`].
+    pub fn parse(ext: &Extension) -> Result<Checksum> {
+        let (kind, default) = match ext.name.rsplit(['.', '/']).next() {
+            Some("crc32c") => (Kind::Crc32c, false),
+            Some("crc32") => (Kind::Crc32, true),
+            Some("adler32") => (Kind::Adler32, true),
+            _ => (Kind::Fletcher32, false),
         };
         let at_start = match ext.get("location").map(|_| config_str(ext, "location")).transpose()? {
             None => default,
@@ -51,7 +60,7 @@ impl Checksum {
             Some("end") => false,
             Some(_) => return Err(bad_config(ext, "location", "start, end")),
         };
-        Ok(Some(Checksum { kind, at_start }))
+        Ok(Checksum { kind, at_start })
     }
 
     /// Verifies the checksum and returns the range of the data.

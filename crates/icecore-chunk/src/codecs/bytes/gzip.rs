@@ -13,6 +13,9 @@ use crate::errors::corrupt;
 use crate::extension::Extension;
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["gzip", "numcodecs.gzip"];
+
 #[derive(Debug)]
 pub(crate) struct Gzip {
     level: i32,

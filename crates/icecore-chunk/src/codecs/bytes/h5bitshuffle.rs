@@ -17,6 +17,9 @@ use crate::extension::{Extension, config_i64_or, config_str, only_keys};
 use crate::min_match::MinMatch;
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.h5bitshuffle"];
+
 const NAME: &str = "icecore.h5bitshuffle";
 /// The filter's default: blocks of 8 KiB, but at least 128 elements.
 const TARGET_BLOCK: usize = 8192;

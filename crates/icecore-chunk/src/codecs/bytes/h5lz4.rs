@@ -12,6 +12,9 @@ use crate::errors::{bad_config, corrupt, overstated, wrong_length};
 use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.h5lz4", "imagecodecs_lz4h5"];
+
 /// The HDF5 plugin's default block length.
 const DEFAULT_BLOCK: usize = 1 << 30;
 

@@ -12,6 +12,9 @@ use crate::errors::{bad_config, corrupt, overstated, wrong_length};
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["lz4", "numcodecs.lz4"];
+
 /// The largest block that LZ4 accepts.
 const MAX_INPUT: usize = 0x7e00_0000;
 

@@ -14,6 +14,9 @@ use crate::contexts::InflateError;
 use crate::extension::{Extension, config_bool_or, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.h5lzf", "imagecodecs_lzf"];
+
 const NAME: &str = "lzf";
 /// The format's maximum match length and distance.
 const MAX_MATCH: usize = 264;

@@ -14,6 +14,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["numcodecs.lzma"];
+
 /// Memory limit of a decoder: the strongest preset needs 65 MiB, a hostile header requests gigabytes.
 const MEMORY: u64 = 256 << 20;
 /// Python's numbers of the container formats and of the checks.

@@ -11,6 +11,9 @@ use crate::errors::{bad_config, corrupt, wrong_length};
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["shuffle", "numcodecs.shuffle"];
+
 #[derive(Debug)]
 pub(crate) struct Shuffle {
     elementsize: usize,

@@ -12,6 +12,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_i64_or};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["zlib", "numcodecs.zlib"];
+
 #[derive(Debug)]
 pub(crate) struct Zlib {
     level: i32,

@@ -11,6 +11,9 @@ use crate::extension::{Extension, config_bool_or, config_i64_or};
 use crate::min_match::MinMatch;
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["zstd", "numcodecs.zstd"];
+
 #[derive(Debug)]
 pub(crate) struct Zstd {
     level: i32,

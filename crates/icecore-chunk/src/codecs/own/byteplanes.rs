@@ -20,6 +20,9 @@ use crate::errors::{bad_config, corrupt, wrong_length};
 use crate::extension::{Extension, config_str, config_u64, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.byteplanes"];
+
 /// The parsed codec. An element is one number, or several of the same size (complex numbers, text).
 #[derive(Debug)]
 pub(crate) struct BytePlanes {

@@ -12,6 +12,9 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.choice"];
+
 /// Largest number of lists, because the index is one byte.
 const MAX_LISTS: usize = 256;
 

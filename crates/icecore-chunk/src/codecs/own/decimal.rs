@@ -14,6 +14,9 @@ use crate::extension::{Extension, config_i64, config_str, only_keys};
 use crate::fill_value::parse_fill;
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.decimal"];
+
 /// Maximum number of escapes, so that the smallest integer type has room for numbers.
 const MAX_ESCAPES: usize = 100;
 

@@ -11,6 +11,9 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.fpc"];
+
 const NAME: &str = "icecore.fpc";
 
 /// Elements whose codes are stored together before their bytes: a whole number of bytes for both code widths.

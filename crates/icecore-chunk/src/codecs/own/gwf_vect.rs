@@ -11,6 +11,9 @@ use crate::dtype::DType;
 use crate::extension::{Extension, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.gwf_vect"];
+
 const NAME: &str = "icecore.gwf_vect";
 
 #[derive(Debug)]

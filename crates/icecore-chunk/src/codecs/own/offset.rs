@@ -12,6 +12,9 @@ use crate::dtype::DType;
 use crate::extension::{Extension, config_i64, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.offset"];
+
 /// An array→array codec that keeps the element type and holds the rest of the chain. Sums wrap, so that any offset is
 /// reversible.
 #[derive(Debug)]

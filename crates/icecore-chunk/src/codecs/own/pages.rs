@@ -16,6 +16,9 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.pages"];
+
 /// Elements of a page: one batch of pco's.
 const PAGE: i64 = 256;
 const MOST: i64 = 1 << 24;

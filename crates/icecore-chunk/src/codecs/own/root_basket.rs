@@ -11,6 +11,9 @@ use crate::errors::{bad_config, wrong_length};
 use crate::extension::{Extension, config_i64_or, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.root_basket"];
+
 const NAME: &str = "icecore.root_basket";
 /// Maximum length of an entry's header; a vector's has 10 bytes.
 const MAX_SKIP: i64 = 64;

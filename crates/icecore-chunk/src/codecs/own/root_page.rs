@@ -14,6 +14,9 @@ use crate::errors::bad_config;
 use crate::extension::{Extension, config_bool_or, config_str, config_u64, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.root_page"];
+
 const NAME: &str = "icecore.root_page";
 
 #[derive(Debug)]

@@ -13,6 +13,9 @@ use crate::errors::{bad_config, corrupt};
 use crate::extension::{Extension, config_i64_or, config_str_or, config_u64, only_keys};
 use crate::scratch::Scratch;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.text_part"];
+
 const NAME: &str = "icecore.text_part";
 /// Three sections: the other column's chunk, heads, tails. Width of the elements and number of bytes precede each.
 const PREFIX: usize = 8;

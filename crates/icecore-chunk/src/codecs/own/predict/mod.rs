@@ -35,6 +35,9 @@ use frame::decode;
 use mode::{Mode, parse_modes};
 use side_data::NAME;
 
+/// Names in the metadata.
+pub(crate) const NAMES: &[&str] = &["icecore.predict"];
+
 /// Maximum number of lists, because the index is one byte.
 const MAX_LISTS: usize = 256;
 
