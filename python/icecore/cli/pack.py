@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from icecore import errors
-from icecore.cli.console import Json, Progress, Verbose, examples, finish, once, takes
-from icecore.cli.follow import follow as follow_directory
-from icecore.display import text
+from icecore.cli.console import Json, Progress, Verbose, examples, finish, takes
+from icecore.cli.follow import POLL, Follow, Glob, Poll, UntilIdle, followed
 from icecore.ingest.options import PackOptions
-
-_POLL = "1s"
 
 
 @takes(PackOptions, optional=("sources",))
 def pack(
     values: dict[str, Any],
-    follow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR",
-            help="Instead of SRC: pack the files of this directory as they are completed.",
-        ),
-    ] = None,
-    glob: Annotated[str, typer.Option(metavar="PATTERN", help="With --follow: file names to pack.")] = "*",
-    until_idle: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="With --follow: exit after 30s, 5m, … without new files."),
-    ] = None,
-    poll: Annotated[
-        str, typer.Option(metavar="TIME", help="With --follow: interval between two checks of the directory.")
-    ] = _POLL,
+    follow: Follow = None,
+    glob: Glob = "*",
+    until_idle: UntilIdle = None,
+    poll: Poll = POLL,
     verbose: Verbose = False,
     json: Json = False,
 ) -> None:
@@ -47,34 +32,16 @@ def pack(
     NAME.done exists. Names that begin with a dot or end in .tmp, .part or .partial are ignored. Each check
     makes one commit (at most 256 files or 256 MiB); --json prints one line per file. A restarted command
     continues where it stopped. Subdirectories are ignored. With --concat a file that fails blocks the
-    following ones; --keep-going skips it.
+    following ones; --keep-going skips it. Frames continue the arrays of their channels. After every 32
+    commits short chunks are merged.
     """
-    if follow is not None:
-        single, names = once(PackOptions)
-        if values["sources"] or any(values[name] for name in single):
-            raise errors.make("invalid", f"SRC, {names} exclude --follow", "remove them")
-        idle = None if until_idle is None else text.parse_seconds(until_idle)
-        _follow(follow, glob, text.parse_seconds(poll), values, idle, json)
+    if followed(PackOptions, values, follow, glob, poll, until_idle, json):
         return
-    if until_idle is not None or glob != "*" or poll != _POLL:
-        clash = "--glob, --until-idle and --poll need a directory to watch"
-        raise errors.make("invalid", clash, "name it: --follow DIR")
-    if not values["sources"]:
-        raise errors.make("invalid", "nothing to pack", "name files, or a directory to watch: --follow DIR")
     from icecore.ingest.pack import run
 
     with Progress("pack") as progress:
         report = run(PackOptions(**values, progress=progress))
     finish("packed", report, values["into"], json, verbose)
-
-
-def _follow(
-    folder: str, glob: str, poll: float, values: dict[str, Any], idle: float | None, json: bool
-) -> None:
-    from icecore.ingest.follow import Follower
-
-    how = {name: value for name, value in values.items() if name not in ("sources", *once(PackOptions)[0])}
-    follow_directory(Follower(folder, pattern=glob, poll=poll, **how), idle, json)
 
 
 def register(app: typer.Typer) -> None:
