@@ -32,13 +32,13 @@ def tiled(maps: Sequence[ArrayMap], dims: Sequence[str], join: Join, tolerance: 
         return maps[0]
     dim, *rest = dims
     rows = _rows(maps, dim, tolerance)
+    joined = [tiled(row, rest, join, tolerance) for row in rows]
     lengths = [len(row) for row in rows]
     if rest and len(set(lengths)) > 1:
         short = rows[lengths.index(min(lengths))]
         message = f"{min(lengths)} of {max(lengths)} tiles at {dim} = {_ends(short[0], dim)[0]:.10g}"
         hint = f"name all tiles of the grid; there: {', '.join(each.source for each in short[:3])}"
         raise errors.make("mismatch", message, hint)
-    joined = [tiled(row, rest, join, tolerance) for row in rows]
     return join(joined, dim)
 
 
