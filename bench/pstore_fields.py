@@ -54,8 +54,8 @@ def _write(path: Path, quick: bool) -> dict[str, Any]:
 
 
 def _of(path: Path, source: Path) -> list[dict[str, Any]]:
-    from icecore.ingest.linked_read import linked_readers
-    from icecore.ingest.resolve_sources import gather
+    from icecore.ingest.plan.resolve_sources import gather
+    from icecore.ingest.write.linked_read import linked_readers
 
     good = gather(str(source)).indexed
     entries = [e for s in good for e in s.arrays.arrays.values() if e.dtype.kind == "f" and e.nbytes >= LEAST]

@@ -16,7 +16,7 @@ from typing import Any
 import icecore
 import numpy as np
 from icecore.cluster.connection import connected
-from icecore.ingest.write_references import allow, set_links
+from icecore.ingest.write.write_references import allow, set_links
 from icecore.sources import open_source
 from icecore.sources.mapping.array_map import ArrayEntry, Links
 from icecore.writing.fork import Chunks

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import icecore
 import numpy as np
-from icecore.ingest import write_trends
+from icecore.ingest.write import write_trends
 from icecore.timeseries import trend
 from icecore.timeseries.window_sums import Sums
 

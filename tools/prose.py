@@ -64,6 +64,8 @@ MARKERS = re.compile(
     | (?<!\bwhen\ it\ )\b(?:comes?|came)\ to\b(?!\ (?:an?|the)\ (?:end|halt|stop)\b)
     | \bbeg[iau]n\ anew\b
     | \b(?:wherever|where)\ it\ lies\b | \bwhat\ lies\b
+    | \bif\ there\ (?:is|are)\ no\ (?:such|further|value)\b   # say what lacks it
+    | \b(?:where|that)\ (?:there\ )?(?:is|are)\ (?-i:none)\b
     | \bsays?\ no\b | \bnobody\b | \bhow\ dear\b
     | \bwant(?:s)?\ quotes\b | \bgit's\ words\b
     """,

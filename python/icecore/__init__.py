@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from icecore.ingest.relink import relink
     from icecore.products.run import run
     from icecore.repository.array import Array
-    from icecore.repository.copies import clone, pull, repair
     from icecore.repository.group import Group
+    from icecore.repository.history.copies import clone, pull, repair
     from icecore.repository.open import create, open
     from icecore.repository.read_plan import Plan
     from icecore.repository.repo import Repo
@@ -69,16 +69,16 @@ _HOMES = {
     "Table": "icecore.tables.query.table",
     "Writer": "icecore.writing.writer",
     "assay": "icecore.ingest.assay",
-    "clone": "icecore.repository.copies",
+    "clone": "icecore.repository.history.copies",
     "create": "icecore.repository.open",
     "gwpy": "icecore.integrations.gwpy",
     "link": "icecore.ingest.link",
     "open": "icecore.repository.open",
     "pack": "icecore.ingest.pack",
-    "pull": "icecore.repository.copies",
+    "pull": "icecore.repository.history.copies",
     "reframe": "icecore.frames.reframe",
     "relink": "icecore.ingest.relink",
-    "repair": "icecore.repository.copies",
+    "repair": "icecore.repository.history.copies",
     "run": "icecore.products.run",
 }
 

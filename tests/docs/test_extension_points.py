@@ -130,8 +130,8 @@ def test_a_format(copy: Path, tmp_path: Path) -> None:
 def test_a_command(copy: Path) -> None:
     title = "Add a command"
     assert "`python/icecore/cli/`" in steps(title)
-    (copy / "icecore/cli/toy.py").write_text(COMMAND, "utf-8")
-    edited(copy, "cli/__init__.py", '    "view",\n', '    "view",\n    "toy",\n', title)
+    (copy / "icecore/cli/read/toy.py").write_text(COMMAND, "utf-8")
+    edited(copy, "cli/__init__.py", '"read.": (', '"read.": ("toy", ', title)
     assert (
         run(copy, "from icecore.cli import run; sys.exit(run(sys.argv[1:]))", "toy", "moon") == "hello moon"
     )

@@ -45,6 +45,12 @@ def commit(place: Path) -> None:
         w.array("/more", "f8", (20, 100), chunks=(10, 100), codec="none")[...] = 2
 
 
+def commit_large(place: Path) -> None:
+    """More than what is synchronised in the background."""
+    with icecore.open(place).writer("large") as w:
+        w.array("/more", "u1", (5, 8 << 20), chunks=(1, 8 << 20), shards=None, codec="none")[...] = 2
+
+
 def append(place: Path) -> None:
     with icecore.open(place).writer("longer") as w:
         w["/a"].append(np.full((10, 100), 1.0))
@@ -71,6 +77,7 @@ def clone(place: Path) -> None:
 SCENARIOS: dict[str, Callable[[Path], None]] = {
     "create": create,
     "commit": commit,
+    "commit_large": commit_large,
     "append": append,
     "read": read,
     "tag": tag,
@@ -137,7 +144,7 @@ def _of_repository(name: str, place: Path, outcome: str) -> str:
     if problems:
         return f"{problems}"
     if outcome == "done":
-        promised = {"commit": "/more" in repo, "tag": "v2" in repo.tags}
+        promised = {"commit": "/more" in repo, "commit_large": "/more" in repo, "tag": "v2" in repo.tags}
         if not promised.get(name, True) or (name == "append" and repo["/a"].shape != (30, 100)):
             return "acknowledged, and not there"
     empty = [file for file in place.glob("*/*") if file.stat().st_size == 0 and "#" not in file.name]

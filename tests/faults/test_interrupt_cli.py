@@ -14,7 +14,7 @@ from typing import Any
 import icecore
 import numpy as np
 import pytest
-from icecore.ingest.follow import Follower
+from icecore.ingest.follow.follower import Follower
 from icecore.writing.writer import Writer
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -146,7 +146,7 @@ def test_nothing_committed_is_told_of(tmp_path: Path, run: Any, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr("icecore.writing.array_writer.ArrayWriter.finish", stop)
-    monkeypatch.setattr("icecore.ingest.copy_arrays.copy_new", stop)
+    monkeypatch.setattr("icecore.ingest.write.copy_arrays.copy_new", stop)
     status, _, err = run("pack", tmp_path / "x.npy", "--into", tmp_path / "r.icecore")
     assert (status, err) == (130, "icecore: error[interrupted]: stopped: nothing was committed\n")
     assert not (tmp_path / "r.icecore").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import icecore
 import pytest
 from icecore import errors
-from icecore.ingest.destination import Target, writing
+from icecore.ingest.write.destination import Target, writing
 
 COMMIT = """
 import sys, icecore

@@ -11,7 +11,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.cli import table
-from icecore.ingest.follow import Follower
+from icecore.ingest.follow.follower import Follower
 from icecore.layout import access_pattern, layout, layout_benchmark
 from typer.testing import CliRunner
 

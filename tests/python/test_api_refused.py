@@ -80,7 +80,7 @@ def test_ctrl_c_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     def pressed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("icecore.cli.ls.open_repo", pressed)
+    monkeypatch.setattr("icecore.cli.read.ls.open_repo", pressed)
     assert cli.run(["ls", "anything"]) == 130
     assert "error[interrupted]: stopped" in capsys.readouterr().err
 

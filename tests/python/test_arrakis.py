@@ -158,7 +158,7 @@ def test_second_trends_have_names(tmp_path: Path) -> None:
     with icecore.create(place).writer() as w:
         attrs = {"icecore_time": axis(64, (0, SECONDS)), "channel": "H1:FAST"}
         w.array("/H1/FAST", "f4", FAST.shape, ("t",), attrs=attrs)[...] = FAST
-    from icecore.ingest import write_trends
+    from icecore.ingest.write import write_trends
 
     write_trends.write(icecore.open(place), ["/H1/FAST"], (1, 60))
     server = Server([str(place)], port=0)

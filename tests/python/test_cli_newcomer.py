@@ -54,7 +54,7 @@ def test_a_name_left_short(place: Path, run: Any) -> None:
 
 
 def test_a_mistyped_source(place: Path, run: Any) -> None:
-    for source, hint in (("a b u.h5", "did you mean a b ü.h5?"), ("no/a.h5", "there is no folder no")):
+    for source, hint in (("a b u.h5", "did you mean a b ü.h5?"), ("no/a.h5", "directory no does not exist")):
         status, _, err = run("link", source, "--into", "new.icecore")
         assert status == 2
         assert f"no file at {source}" in err
@@ -229,7 +229,7 @@ def test_chunks_that_are_for_no_array(place: Path, run: Any) -> None:
     """They were not heeded, as if chunks had been planned for what was asked."""
     status, _, err = run("pack", "a b ü.h5", "--into", "moon.icecore", "--group", "/p", "--chunk", "1,2")
     assert status == 2
-    assert "chunk (1, 2) is for arrays of 2 dimensions, and there is none" in err
+    assert "chunk (1, 2) needs arrays of 2 dimensions" in err
     assert "arrays have 1" in err
 
 

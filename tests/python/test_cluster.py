@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from icecore.cluster.connection import connected
 from icecore.errors import Error
-from icecore.ingest import cluster_pack
+from icecore.ingest.write import cluster_pack
 from icecore.samples.gwf import write_frame
 from icecore.tables.query import scan
 from icecore.writing.fork import Chunks, Fork

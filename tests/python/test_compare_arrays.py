@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from icecore import errors
 from icecore.repository.array import Array
-from icecore.repository.compare_arrays import compare
+from icecore.repository.history.compare_arrays import compare
 from icecore.samples.gwf import write_frame
 
 T0 = 1_000_000_000

@@ -14,7 +14,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.cli import table
-from icecore.repository.expiry import kept
+from icecore.repository.history.versions import kept
 from icecore.repository.results import Commit
 from typer.testing import CliRunner
 

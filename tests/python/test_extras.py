@@ -27,7 +27,7 @@ OWN = re.compile(
     re.VERBOSE,
 )
 #: files of the package that install packages of others
-OTHERS = {"python/icecore/repository/aws_profiles.py", "python/icecore/sources/zarr/store.py"}
+OTHERS = {"python/icecore/repository/storage/aws_profiles.py", "python/icecore/sources/zarr/store.py"}
 NO_SUFFIX = {"Makefile", "Containerfile"}
 #: where the name is a variable
 COMPUTED = {"python/icecore/errors.py", "tools/check_wheel.sh"}

@@ -16,10 +16,11 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.ingest import follow, ledger
 from icecore.ingest import report as icecore_report
-from icecore.ingest.follow import Event, Follower
-from icecore.ingest.ledger import Arrivals, Seen, look
+from icecore.ingest.follow import follower as follow
+from icecore.ingest.follow import ledger
+from icecore.ingest.follow.follower import Event, Follower
+from icecore.ingest.follow.ledger import Arrivals, Seen, look
 from icecore.ingest.options import PackOptions
 
 RNG = np.random.default_rng(29)
@@ -104,7 +105,7 @@ def test_a_file_may_vanish_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: 
     with os.scandir(tmp_path) as found:
         listed = [Entry(entry) for entry in found]
     (tmp_path / "a.nc").unlink()
-    monkeypatch.setattr("icecore.ingest.ledger.os.scandir", lambda _: nullcontext(listed))
+    monkeypatch.setattr("icecore.ingest.follow.ledger.os.scandir", lambda _: nullcontext(listed))
     assert [seen.name for seen in look(tmp_path, "*.nc")] == ["b.nc"]
 
 
@@ -226,12 +227,12 @@ def test_files_that_are_there_share_a_commit(tmp_path: Path, monkeypatch: pytest
     assert next(event.name for event in events if event.is_last and event.report is not None) == "29.h5"
     np.testing.assert_array_equal(repo["/run/time"].read(), [n for n in range(60) if n != 41])
     chunks = repo["/run/t2m"].chunks
-    monkeypatch.setattr("icecore.ingest.follow._FILES", 1)
+    monkeypatch.setattr("icecore.ingest.follow.follower._FILES", 1)
     single = Follower(run, tmp_path / "single.icecore", concat="time", keep_going=True)
     assert len(both(single)) == 60
     assert icecore.open(tmp_path / "single.icecore")["/run/t2m"].chunks == chunks, "the next come one by one"
-    monkeypatch.setattr("icecore.ingest.follow._FILES", 256)
-    monkeypatch.setattr("icecore.ingest.follow._BYTES", 3 * (run / "00.h5").stat().st_size)
+    monkeypatch.setattr("icecore.ingest.follow.follower._FILES", 256)
+    monkeypatch.setattr("icecore.ingest.follow.follower._BYTES", 3 * (run / "00.h5").stat().st_size)
     apart = Follower(run, tmp_path / "apart.icecore", group="/a")
     events = [*apart.step(), *apart.step()]
     assert max(len(event.together) for event in events) == 3
@@ -450,7 +451,9 @@ def test_ctrl_c_ends_it_and_it_goes_on(tmp_path: Path) -> None:
 
 
 #: the command line with commits of three files at most
-_IN_THREES = "from icecore.ingest import follow; from icecore.cli import main; follow._FILES = 3; main()"
+_IN_THREES = (
+    "from icecore.ingest.follow import follower; from icecore.cli import main; follower._FILES = 3; main()"
+)
 
 
 def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
@@ -479,5 +482,5 @@ def test_killed_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
 def test_no_name_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unset variable of a shell must not stand for the folder that one is in."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(icecore.Error, match="'' is no folder"):
+    with pytest.raises(icecore.Error, match="'' is not a directory"):
         Follower("", tmp_path / "r.icecore")

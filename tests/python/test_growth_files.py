@@ -51,7 +51,7 @@ def day(
 def linked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Link small arrays too, which are copied otherwise if their chunks have different lengths."""
     monkeypatch.setattr("icecore.sources.mapping.stitched_array.SMALL", 1 << 10)
-    monkeypatch.setattr("icecore.ingest.link_plan._SMALL", 1 << 10)
+    monkeypatch.setattr("icecore.ingest.plan.link_plan._SMALL", 1 << 10)
 
 
 @pytest.mark.usefixtures("linked")

@@ -12,7 +12,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.ingest import link_plan, pack_plan
+from icecore.ingest.plan import link_plan, pack_plan
 
 VERBS = [icecore.pack, icecore.link]
 

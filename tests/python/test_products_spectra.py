@@ -143,6 +143,31 @@ def test_memory_of_a_block_is_bounded() -> None:
     assert sum(n for *_, n in transform.blocks(day)) == transform.count(day) == 43199
 
 
+@pytest.mark.parametrize(
+    ("rate", "length", "overlap", "said"),
+    [(16384.0, 1e5, None, "samples"), (16384.0, 64.0, 63.9999, "transforms"), (1.0, 1e12, None, "samples")],
+)
+def test_what_a_transform_takes_is_bounded(
+    rate: float, length: float, overlap: float | None, said: str
+) -> None:
+    with pytest.raises(errors.Error, match=said) as caught:
+        Transform.of(rate, length, overlap)
+    assert caught.value.kind == "invalid"
+
+
+def test_blocks_hold_few_samples_whatever_the_overlap() -> None:
+    transform = Transform.of(16384.0, 64.0, 63.5)
+    sizes = [n * transform.size for *_, n in transform.blocks([(0, 16384 * 3600)])]
+    assert max(sizes) <= spectra.BLOCK
+
+
+def test_a_median_of_too_many_spectra_is_refused() -> None:
+    transform = Transform.of(16384.0, 4.0)
+    with pytest.raises(errors.Error, match="median of") as caught:
+        spectra.power(transform, lambda *_: pytest.fail("read"), [(0, 16384 * 86400 * 365)])
+    assert "welch" in caught.value.hint
+
+
 def test_files_are_joined_in_time(tmp_path: Path) -> None:
     folder = tmp_path / "frames"
     folder.mkdir()
@@ -183,6 +208,9 @@ def test_wrong_parameters(tmp_path: Path) -> None:
         ("psd", {"fftlength": 1, "flow": 90}, "invalid", "no frequencies"),
         ("spectrogram", {"stride": 1, "fftlength": 2}, "invalid", "stride"),
         ("psd", {"fftlength": 1, "method": "mode"}, "invalid", "method"),
+        ("q-transform", {"t0": T0, "t1": T0 + 2, "tres": 1e-9}, "invalid", "energies"),
+        ("q-transform", {"t0": T0, "t1": T0 + 2, "qhigh": 1e9}, "invalid", "qhigh"),
+        ("q-transform", {"t0": T0, "t1": T0 + 2, "pad": 1e9}, "invalid", "pad"),
     )
     for name, given, kind, said in cases:
         with pytest.raises(errors.Error) as caught:

@@ -14,7 +14,7 @@ import icecore
 import numpy as np
 import pytest
 from icecore.errors import Error
-from icecore.ingest.file_indexes import Indexes
+from icecore.ingest.follow.file_indexes import Indexes
 from icecore.sources.files import access
 
 SECRET = b"TOPSECRET-0123456789"

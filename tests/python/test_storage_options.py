@@ -10,7 +10,7 @@ import pytest
 from icecore.cli.console import settings
 from icecore.errors import Error
 from icecore.repository.address import canonical
-from icecore.repository.storage_options import options_for, resolve, with_keys, without_secrets
+from icecore.repository.storage.storage_options import options_for, resolve, with_keys, without_secrets
 from icecore.sources.files import object_stores
 
 OURS = {
@@ -241,7 +241,7 @@ def test_profiles_that_log_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(Error, match="credential_process of AWS profile bad"):
         with_keys(resolve("s3://b", {"profile": "bad"}))
     assert resolve("s3://b", {"profile": "minio"}) == {"access_key_id": "k", "endpoint_url": "http://h:9"}
-    monkeypatch.setattr("icecore.repository.aws_profiles.find_spec", lambda _: None)
+    monkeypatch.setattr("icecore.repository.storage.aws_profiles.find_spec", lambda _: None)
     for name, login in (("sso", "sso_session"), ("role", "role_arn")):
         with pytest.raises(Error, match=f"AWS profile {name} logs in with {login}") as error:
             resolve("s3://b", {"profile": name})

@@ -100,7 +100,7 @@ def test_rows_behind_the_last_one_are_told(tmp_path: Path) -> None:
     assert len(repo.table("/t")) == 800
     (note,) = report.notes
     assert note.message == (
-        "t.xml says 800 rows; what follows looks like more of them, and is none: '800,5600'"
+        "t.xml says 800 rows; the lines after them look like rows, but are not: '800,5600'"
     )
 
 

@@ -125,7 +125,7 @@ def series(w: icecore.Writer, path: str, data: np.ndarray, step: tuple[int, int]
 
 
 def test_writing_over_samples_renews_their_windows() -> None:
-    from icecore.ingest import write_trends
+    from icecore.ingest.write import write_trends
 
     repo = icecore.create("memory://")
     with repo.writer() as w:
@@ -143,7 +143,7 @@ def test_writing_over_samples_renews_their_windows() -> None:
 
 
 def test_rates_that_do_not_divide_a_second() -> None:
-    from icecore.ingest import write_trends
+    from icecore.ingest.write import write_trends
 
     repo = icecore.create("memory://")
     with repo.writer() as w:
@@ -168,7 +168,7 @@ def test_ligo_names_are_arrays_on_the_command_line_too(
     assert cli.run(["read", str(where), "/H1/STRAIN.rms,s-trend", "0:3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["data"]
     np.testing.assert_array_equal(found, repo["/H1/STRAIN.rms,s-trend"][:3])
-    with pytest.raises(errors.Error, match="no such trend is stored") as caught:
+    with pytest.raises(errors.Error, match="does not store this trend") as caught:
         repo["/H1/STRAIN.mean,h-trend"]
     assert caught.value.kind == "not-found"
 
@@ -204,7 +204,7 @@ def windows_of(data: np.ndarray, seconds: int) -> list[np.ndarray]:
 
 
 def test_cf_series_have_trends_and_stretches(tmp_path: Path) -> None:
-    from icecore.ingest import write_trends
+    from icecore.ingest.write import write_trends
 
     repo, count = icecore.create("memory://"), 3000
     data = values(T0, 300)[:count]
@@ -230,7 +230,7 @@ def test_cf_series_have_trends_and_stretches(tmp_path: Path) -> None:
 
 
 def test_irregular_times_are_searched_and_reduced() -> None:
-    from icecore.ingest import write_trends
+    from icecore.ingest.write import write_trends
 
     rng, repo = np.random.default_rng(7), icecore.create("memory://")
     times = np.sort(rng.choice(100_000, 2000, replace=False))

@@ -1,5 +1,9 @@
 //! Commit a writer's changes as a new version.
 
+pub(crate) mod joint_commit;
+pub(crate) mod link;
+pub(crate) mod tree;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::AtomicBool;
 
@@ -12,14 +16,18 @@ use icechunk::session::{Session, SessionErrorKind, SessionResult};
 use icecore_grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
-use crate::chunk_objects::ObjectId;
-use crate::names::Names;
-use crate::node::{self, HIDDEN_GROUP};
-use crate::precheck::Which;
+use crate::nodes::chunk_objects::ObjectId;
+use crate::nodes::node::{self, HIDDEN_GROUP};
+use crate::nodes::{identity, identity_batches};
+use crate::open::precheck;
+use crate::open::precheck::Which;
+use crate::open::writer::{Pending, Writer, list};
 use crate::runtime::run;
-use crate::storage::Root;
-use crate::writer::{Pending, Writer, list};
-use crate::{clock, containers, error, history, identity, identity_batches, joint_commit, names, precheck, seal};
+use crate::stores::containers;
+use crate::stores::storage::Root;
+use crate::versions::names::Names;
+use crate::versions::{clock, history, names};
+use crate::{error, seal};
 
 /// Maximum number of restarts of a commit to a store without a lock, when other writers commit first.
 const ATTEMPTS: usize = 50;
@@ -262,13 +270,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::chunk_objects::ChunkPlace;
-    use crate::handle::Handle;
-    use crate::lock::Lock;
+    use crate::nodes::chunk_objects::ChunkPlace;
+    use crate::nodes::table::Place;
     use crate::open;
+    use crate::open::handle::Handle;
+    use crate::open::lock::Lock;
     use crate::repo::Repo;
-    use crate::storage::Storage;
-    use crate::table::Place;
+    use crate::stores::storage::Storage;
 
     /// A repository in memory has conditional writes like object stores, so it replaces one in this test.
     fn without_a_lock(name: &str) -> Repo {

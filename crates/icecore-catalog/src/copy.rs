@@ -29,12 +29,15 @@ pub use rewrite::{Link, ReadLinks};
 pub use scope::Scope;
 use versions::Versions;
 
-use crate::lock::Held;
+use crate::nodes::node;
+use crate::open::lock::Held;
+use crate::open::repo_state::RepoState;
 use crate::repo::Repo;
-use crate::repo_state::RepoState;
 use crate::runtime::{run, until};
-use crate::storage::{Root, Storage};
-use crate::{clock, error, names, node, open, options};
+use crate::stores::options;
+use crate::stores::storage::{Root, Storage};
+use crate::versions::{clock, names};
+use crate::{error, open};
 
 /// What was copied.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,7 +62,7 @@ pub struct Copying<'a> {
 }
 
 impl Repo {
-    /// Copies this repository to a place where there is none, or where an earlier run was interrupted.
+    /// Copies this repository to an empty place, or where an earlier run was interrupted.
     ///
     /// # Errors
     /// Exists if the place holds anything else; Corrupt, naming the object, if the source is damaged; Permission, Io,

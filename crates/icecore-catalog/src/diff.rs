@@ -9,14 +9,15 @@ use icechunk::session::SessionErrorKind;
 use icecore_grid::Result;
 use serde_json::Value;
 
-use crate::node::{HIDDEN_GROUP, Node, is_within};
-use crate::precheck::{self, Which};
+use crate::error;
+use crate::nodes::node::{HIDDEN_GROUP, Node, is_within};
+use crate::nodes::table::{ChunkTable, Place};
+use crate::open::precheck::{self, Which};
+use crate::open::repo_state::RepoState;
+use crate::open::snapshot::Snapshot;
 use crate::repo::Repo;
-use crate::repo_state::RepoState;
 use crate::runtime::run;
-use crate::snapshot::Snapshot;
-use crate::table::{ChunkTable, Place};
-use crate::{error, history, resolve};
+use crate::versions::{history, resolve};
 
 /// The differences between two versions; paths are sorted. icecore's hidden group is left out.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,96 +1,52 @@
 //! The catalog: repositories, their versions, and the storage locations of all chunks.
 //!
+//! `stores` are the places of repositories, `open` a repository that was opened, with its snapshots and its writer, `nodes`
+//! the contents of a snapshot, `versions` the names and times of snapshots, `commit` new versions, `maintenance` checks,
+//! repair and removal.
+//!
 //! The only crate that names Icechunk. All functions block on one private runtime. No generic function is part of its
 //! public interface, so that a change in a crate above never recompiles Icechunk's async code. Call the functions from
 //! ordinary or `spawn_blocking` threads, not inside an async task.
 
-mod audit;
-mod backups;
-mod bucket;
-mod cache;
-mod chunk_objects;
-mod clock;
-mod cloud;
 mod commit;
-mod containers;
 mod copy;
-mod credentials;
 mod diff;
-mod durable;
 mod error;
-mod expire;
-mod flags;
 mod frame;
-mod gc;
-mod handle;
-mod held;
-mod history;
-mod http;
-mod http_retry;
-mod http_silence;
-mod identity;
-mod identity_batches;
-mod incomplete_repo;
-mod joint_commit;
-mod link;
-mod load;
-mod lock;
 mod lock_file;
 mod log;
-mod manifest_parts;
-mod mend;
-mod names;
-mod node;
-mod object;
+mod maintenance;
+mod nodes;
 mod open;
-mod options;
-mod precheck;
-mod prefix;
 mod process;
-mod recent_versions;
 mod refs;
-mod remove;
 mod repo;
-mod repo_state;
-mod resolve;
-mod revision;
-mod root;
 mod runtime;
 mod seal;
-mod shape;
-mod shared_manifests;
-mod shell_quote;
-mod snapshot;
-mod storage;
-mod table;
-mod time;
-mod tree;
-mod updates;
-mod verbs;
-mod web;
-mod writer;
+mod stores;
+mod versions;
 
-pub use audit::Damage;
-pub use chunk_objects::{ChunkPlace, ObjectId};
-pub use cloud::{bucket_of, cloud_store};
 pub use copy::{CopyReport, Copying, Link, Scope};
-pub use credentials::register as register_credentials;
 pub use diff::Diff;
-pub use durable::is_durable;
 pub use error::{NO_RANGES, Refusal, causes, is_gone, lacks_keys, refusal};
-pub use flags::{allows_http, options_for, options_for_link};
-pub use gc::GcReport;
-pub use held::Held;
-pub use http::{http_client, http_store};
-pub use identity::LinkIdentity;
 pub use log::Commit;
-pub use mend::{Mending, Suspect};
-pub use node::{HIDDEN_GROUP, Node, is_within};
+pub use maintenance::audit::Damage;
+pub use maintenance::gc::GcReport;
+pub use maintenance::held::Held;
+pub use maintenance::mend::{Mending, Suspect};
+pub use nodes::chunk_objects::{ChunkPlace, ObjectId};
+pub use nodes::identity::LinkIdentity;
+pub use nodes::node::{HIDDEN_GROUP, Node, is_within};
+pub use nodes::table::{Checksum, ChunkTable, Location, Object, Place};
+pub use open::repo_state::Native;
+pub use open::snapshot::Snapshot;
+pub use open::writer::Writer;
 pub use process::{Mine, PerProcess};
 pub use repo::Repo;
-pub use repo_state::Native;
 pub use runtime::runtime;
-pub use snapshot::Snapshot;
-pub use storage::Storage;
-pub use table::{Checksum, ChunkTable, Location, Object, Place};
-pub use writer::Writer;
+pub use stores::cloud::{bucket_of, cloud_store};
+pub use stores::credentials::register as register_credentials;
+pub use stores::durable::is_durable;
+pub use stores::flags::{allows_http, options_for, options_for_link};
+pub use stores::http::{http_client, http_store};
+pub use stores::storage::Storage;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::{history, resolve};
+use crate::versions::{history, resolve};
 
 /// One commit.
 #[derive(Clone, Debug, PartialEq)]

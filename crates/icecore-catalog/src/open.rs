@@ -1,5 +1,20 @@
 //! Create and open repositories.
 
+pub(crate) mod backups;
+pub(crate) mod handle;
+pub(crate) mod incomplete_repo;
+pub(crate) mod load;
+pub(crate) mod lock;
+pub(crate) mod object;
+pub(crate) mod precheck;
+pub(crate) mod recent_versions;
+pub(crate) mod repo_state;
+pub(crate) mod root;
+pub(crate) mod snapshot;
+pub(crate) mod updates;
+pub(crate) mod writer;
+
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +27,13 @@ use icechunk::repository::{DetectedSpecVersion, RepositoryErrorKind};
 use icecore_grid::{Error, ErrorKind, Result};
 use object_store::path::Path as ObjectPath;
 
-use crate::flags::{Options, options_for};
-use crate::lock::{self, Held, Lock};
-use crate::options::{self, SharedBackend};
-use crate::repo_state::{Opened, RepoState};
-use crate::shell_quote::shell_quote;
-use crate::storage::{Root, Storage};
-use crate::{bucket, cloud, containers, durable, error, frame, incomplete_repo, prefix, root, seal};
+use crate::open::lock::{Held, Lock};
+use crate::open::repo_state::{Opened, RepoState};
+use crate::stores::flags::{Options, options_for};
+use crate::stores::options::{self, SharedBackend};
+use crate::stores::storage::{Root, Storage};
+use crate::stores::{bucket, cloud, containers, durable, prefix};
+use crate::{error, frame, seal};
 
 /// Long enough for a commit of millions of references.
 const LOCK_SECONDS: u64 = 300;
@@ -302,4 +317,28 @@ fn contents(path: &Path) -> Result<Vec<String>> {
 fn list(names: &[String]) -> String {
     let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
+/// `word`, quoted if a shell would split or expand it.
+fn shell_quote(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r#"'"'"'"#)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_quote;
+
+    #[test]
+    fn a_shell_takes_it_as_one_word() {
+        for word in ["a b", "it's", "$(x)", "", "ü", "https://h/a.icecore@v1"] {
+            let said =
+                std::process::Command::new("sh").args(["-c", &format!("printf %s {}", shell_quote(word))]).output();
+            assert_eq!(said.map(|said| said.stdout).ok(), Some(word.as_bytes().to_vec()), "{word:?}");
+        }
+        assert_eq!(shell_quote("runs/a.icecore"), "runs/a.icecore");
+    }
 }

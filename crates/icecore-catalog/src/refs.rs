@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 use icechunk::format::SnapshotId;
 use icecore_grid::{Error, ErrorKind, Result};
 
+use crate::error;
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::{clock, error, names, resolve};
+use crate::versions::{clock, names, resolve};
 
 impl Repo {
     /// The branches and the snapshots they point to, by name.

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use icecore_grid::Result;
 
-use crate::flags::Options;
-use crate::handle::Handle;
-use crate::repo_state::{Native, RepoState};
+use crate::open;
+use crate::open::handle::Handle;
+use crate::open::object;
+use crate::open::repo_state::{Native, RepoState};
+use crate::open::snapshot::Snapshot;
+use crate::open::writer::Writer;
 use crate::runtime::run;
-use crate::snapshot::Snapshot;
-use crate::storage::Storage;
-use crate::writer::Writer;
-use crate::{object, open, prefix, resolve};
+use crate::stores::flags::Options;
+use crate::stores::prefix;
+use crate::stores::storage::Storage;
+use crate::versions::resolve;
 
 /// A repository: versions of a tree of groups and arrays. Cheap to clone; all functions may be called from many threads.
 #[derive(Clone)]

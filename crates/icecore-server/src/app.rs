@@ -16,13 +16,13 @@ use crate::buffers::Buffers;
 use crate::config::{Config, UNIT};
 use crate::delegate::Located;
 use crate::domains::{Domain, Domains};
-use crate::error::{Answer, Failure, explained};
-use crate::hdf::found::model;
-use crate::hdf::load::model as loaded;
-use crate::hdf::permission::{check, refused};
+use crate::hdf5::found::model;
+use crate::hdf5::load::model as loaded;
+use crate::hdf5::permission::{check, refused};
+use crate::http::error::{Answer, Failure, explained};
+use crate::http::params::Params;
 use crate::live::Lives;
 use crate::metrics::Metrics;
-use crate::params::Params;
 use crate::spool::Spools;
 
 pub(crate) struct Shared {

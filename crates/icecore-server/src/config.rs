@@ -8,7 +8,7 @@ use std::time::Duration;
 use icecore::grid::{Error, ErrorKind, Result};
 
 use crate::delegate::Delegate;
-use crate::tls::Certificate;
+use crate::http::tls::Certificate;
 use crate::users::Users;
 
 /// A repository, a file of arrays, or a directory of both.

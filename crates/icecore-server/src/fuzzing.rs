@@ -3,7 +3,8 @@
 use icecore::session::Picks;
 use icecore_where::ColumnType;
 
-use crate::hdf::{clause, creation, incoming, plain_json, types_parse};
+use crate::hdf5::{clause, creation, incoming, types_parse};
+use crate::http::json::json_body;
 
 /// A selection of an array.
 pub fn selection(text: &str, shape: &[u64]) {
@@ -23,7 +24,7 @@ pub fn query(text: &str, columns: &[ColumnType]) {
 
 /// The body of `POST /datasets`: a document that can be parsed, or an error; and the elements of its `value`.
 pub fn dataset(body: &[u8]) {
-    let Ok(serde_json::Value::Object(body)) = plain_json(body) else { return };
+    let Ok(serde_json::Value::Object(body)) = json_body(body) else { return };
     let kind = body.get("type").cloned().unwrap_or_default();
     let Ok(metadata) = creation::metadata(&body, &kind) else { return };
     let Ok(document) = creation::document(&metadata, serde_json::json!({})) else { return };

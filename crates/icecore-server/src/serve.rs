@@ -16,13 +16,14 @@ use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Pr
 
 use crate::app::{App, LOGINS, Shared, admitted, observed};
 use crate::config::Config;
-use crate::connections::{self, Serving};
 use crate::domains::{Domains, Mounts};
-use crate::error::{Answer, Failure};
-use crate::identify::identified;
-use crate::receive::received;
-use crate::tls::Certificate;
-use crate::{delegated, hdf, health, openapi, origin, page, zarr};
+use crate::http::connections::{self, Serving};
+use crate::http::error::{Answer, Failure};
+use crate::http::tls::Certificate;
+use crate::routes::identify::identified;
+use crate::routes::receive::received;
+use crate::routes::{delegated, health, openapi, origin, page};
+use crate::{hdf, zarr};
 
 /// Maximum time for responses in flight after a request to stop.
 const GRACE: Duration = Duration::from_secs(30);

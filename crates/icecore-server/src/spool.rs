@@ -12,7 +12,7 @@ use bytes::Bytes;
 use icecore::cancel;
 use icecore::grid::{Error, ErrorKind};
 
-use crate::error::Answer;
+use crate::http::error::Answer;
 use crate::turn;
 
 /// Maximum bytes of a file; larger tables are sent without a length.

@@ -13,7 +13,7 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
 use crate::app::{App, flag, with_flag};
-use crate::error::{Answer, Failure};
+use crate::http::error::{Answer, Failure};
 
 /// Blocks in sending order.
 pub(crate) type Blocks = Box<dyn Iterator<Item = Answer<Bytes>> + Send>;

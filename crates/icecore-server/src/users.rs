@@ -12,8 +12,8 @@ use argon2::{Config, hash_encoded, verify_encoded};
 use icecore::grid::{Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
 
-use crate::base64::unbase64;
-use crate::caller::DEFAULT;
+use crate::http::base64::unbase64;
+use crate::http::caller::DEFAULT;
 use crate::unique::random;
 
 /// Maximum number of cached passwords.

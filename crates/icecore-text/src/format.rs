@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::cells::{ends, inside};
-use crate::column::Column;
 use crate::frame::is_false;
+use crate::style::column::Column;
 
 const MAX_COLUMNS: usize = 1 << 15;
 const MAX_CELLS: usize = 1 << 16;

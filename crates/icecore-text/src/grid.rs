@@ -1,9 +1,13 @@
 //! Rows of equal length with cells at fixed positions: columns are printed and parsed one after another.
 
-use crate::column::{Column, Style};
-use crate::digits::Digits;
+pub(crate) mod check;
+pub(crate) mod parse;
+pub(crate) mod print;
+
 use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
+use crate::style::column::{Column, Style};
+use crate::style::digits::Digits;
 
 /// Rows per strip: one bit per row in a word, and their text fits the first-level cache.
 pub(crate) const STRIP: usize = 64;

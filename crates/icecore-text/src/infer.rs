@@ -4,15 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-use crate::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
-use crate::fraction::{POINT, digits, field, mark};
 use crate::frame::Frame;
-use crate::lenient_number::{Loose, is_marker};
-use crate::number::{NumberStyle, to_double};
-use crate::real::{RealForm, RealStyle};
-use crate::time::{TimeStyle, zone};
+use crate::style::column::{Column, Fit, LONGEST, PADDED, Quotes, Style, exchanged, is_blank, loose_cell};
+use crate::style::fraction::{POINT, digits, field, mark};
+use crate::style::lenient_number::{Loose, is_marker};
+use crate::style::number::{NumberStyle, to_double};
+use crate::style::real::{RealForm, RealStyle};
+use crate::style::time::{TimeStyle, zone};
+use crate::style::words::{Quote, WordStyle};
 use crate::values::NO_UNSIGNED;
-use crate::words::{Quote, WordStyle};
 
 /// Information from a label about a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

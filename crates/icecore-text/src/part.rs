@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use icecore_grid::{Error, ErrorKind, Result};
 
-use crate::column::Fit;
 use crate::escapes::Gather;
 use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
+use crate::grid::parse::Changes;
 use crate::grid::{Grid, STRIP};
-use crate::grid_parse::Changes;
 use crate::parse_output::Parsed;
 use crate::print::{Stretch, prints};
 use crate::rows::{Piece, next};
+use crate::style::column::Fit;
 use crate::values::{Values, View};
 
 /// Maximum number of rows that are parsed cell by cell before the fast path for rows of equal length is tried again.

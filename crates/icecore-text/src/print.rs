@@ -9,8 +9,8 @@ use crate::cells::ends;
 use crate::escapes::Escapes;
 use crate::fixed_width::Fixed;
 use crate::format::{Format, Layout};
+use crate::grid::print::Printer;
 use crate::grid::{Grid, STRIP};
-use crate::grid_print::Printer;
 use crate::trimmed;
 use crate::values::View;
 

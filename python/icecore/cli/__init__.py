@@ -14,41 +14,30 @@ import typer
 
 from icecore.cli.process import configure, describe, leave
 
-#: commands in the order of ``icecore --help``; each has a module of its name, except those in _MODULES
-VERBS = (
-    "demo",
-    "link",
-    "pack",
-    "relink",
-    "reframe",
-    "assay",
-    "ls",
-    "info",
-    "read",
-    "query",
-    "run",
-    "restore",
-    "export",
-    "explain",
-    "plot",
-    "trend",
-    "log",
-    "diff",
-    "tag",
-    "branch",
-    "compact",
-    "expire",
-    "gc",
-    "verify",
-    "clone",
-    "pull",
-    "repair",
-    "serve",
-    "view",
-    "bench",
-)
-#: a module ``run`` would hide the function
-_MODULES = {"run": "run_product"}
+#: folder → its commands, in the order of ``icecore --help``; each has a module of its name, except ``run``
+FOLDERS = {
+    "write.": ("demo", "link", "pack", "relink", "reframe", "assay"),
+    "read.": ("ls", "info", "read", "query", "run", "restore", "export", "explain", "plot", "trend"),
+    "versions.": (
+        "log",
+        "diff",
+        "tag",
+        "branch",
+        "compact",
+        "expire",
+        "gc",
+        "verify",
+        "clone",
+        "pull",
+        "repair",
+    ),
+    "": ("serve", "view", "bench"),
+}
+VERBS = tuple(verb for verbs in FOLDERS.values() for verb in verbs)
+#: a module ``run`` would hide the function :func:`run`
+_MODULES = {verb: folder + verb for folder, verbs in FOLDERS.items() for verb in verbs} | {
+    "run": "read.run_product"
+}
 _SELECTING = ("read", "explain", "plot")
 
 
@@ -64,7 +53,7 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for verb in verbs:
-        import_module(f"icecore.cli.{_MODULES.get(verb, verb)}").register(app)
+        import_module(f"icecore.cli.{_MODULES[verb]}").register(app)
     return app
 
 

@@ -20,6 +20,7 @@ from icecore import errors
 from icecore.display import text
 from icecore.display.progress_bar import Progress as Progress
 from icecore.filesystem.atomic_output import printing
+from icecore.ingest.common_options import ALLOW_LINKS, STORAGE
 from icecore.options import Option, described, kind
 
 if TYPE_CHECKING:
@@ -63,8 +64,7 @@ StorageOption = Annotated[
     typer.Option(
         "--storage",
         metavar="KEY=VALUE",
-        help="Setting of a store: region=…, profile=…, anon=true, s3://bucket.KEY=… for one bucket; may be "
-        "repeated.",
+        help=STORAGE,
     ),
 ]
 DaskOption = Annotated[
@@ -76,7 +76,7 @@ AllowLinks = Annotated[
     typer.Option(
         "--allow-links",
         metavar="PREFIX",
-        help="Directory or URL that linked files may be read from; default: those recorded; may be repeated.",
+        help=ALLOW_LINKS,
     ),
 ]
 

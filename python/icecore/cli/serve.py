@@ -159,7 +159,7 @@ def arrakis_server(
         Error: ``unsupported`` with users, as Arrakis requests have no login here; ``invalid`` without
             repositories.
     """
-    from icecore.ingest.repository_source import is_repository
+    from icecore.ingest.plan.repository_source import is_repository
 
     if has_users:
         message = "--arrakis has no login: everybody who reaches the port may read"
@@ -179,7 +179,8 @@ def storage_of(served: list[str], storage: dict[str, str]) -> dict[str, str]:
 
     The engine knows neither other spellings nor profiles.
     """
-    from icecore.repository import address, storage_options
+    from icecore.repository import address
+    from icecore.repository.storage import storage_options
 
     found = storage_options.resolve("", storage)
     for name in served:
@@ -236,7 +237,7 @@ def delegate(cache: Path | None, plugins: list[str]) -> Delegate:
     """Return what answers for the native server."""
     from functools import partial
 
-    from icecore.ingest.file_indexes import Indexes
+    from icecore.ingest.follow.file_indexes import Indexes
     from icecore.products.served import product
     from icecore.service.delegate import Delegate, page_file
     from icecore.service.tables import table

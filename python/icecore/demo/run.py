@@ -18,7 +18,7 @@ from icecore.demo.outcome import Check, Outcome, check, counts
 from icecore.filesystem.atomic_output import room
 from icecore.ingest.link import link
 from icecore.ingest.pack import pack
-from icecore.ingest.repository_source import is_repository
+from icecore.ingest.plan.repository_source import is_repository
 from icecore.repository.open import open
 from icecore.repository.repo import Repo
 from icecore.samples import files as samples

@@ -22,7 +22,7 @@ def capabilities(directory: str) -> dict[str, Any]:
     Returns:
         ``type`` and ``mount``; for each of ``locks``, ``links``, ``exclusive_creation``, ``rename``,
         ``sync_file`` and ``sync_directory`` either ``"yes"`` or the system's reason; ``sync_seconds``, the
-        time for one small file; ``bytes_free`` and ``files_free`` (None where there is no limit).
+        time for one small file; ``bytes_free`` and ``files_free`` (None if the file system has no limit).
 
     Raises:
         Error: ``permission`` or ``io`` if no file can be created there.

@@ -19,7 +19,7 @@ from icecore.filesystem.atomic_output import folder
 from icecore.frames import plan
 from icecore.frames.trend_channels import LENGTHS, Trends
 from icecore.ingest.link import link
-from icecore.ingest.repository_source import is_repository
+from icecore.ingest.plan.repository_source import is_repository
 from icecore.repository.nodes import HIDDEN
 from icecore.repository.open import create, open
 from icecore.repository.repo import Repo

@@ -23,7 +23,7 @@ class Trends:
     """Windows of a second or a minute of channels of real numbers.
 
     Args:
-        series: channels; of those with complex numbers and with a longer sample distance there are no trends.
+        series: channels; those with complex numbers or samples further apart than a window are left out.
         trend: ``second`` or ``minute``.
     """
 

@@ -17,10 +17,10 @@ from icecore.analyzer.sample import Kind, Sample, take, within
 from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.display.text import label
-from icecore.ingest.linked_read import linked_readers
 from icecore.ingest.options import AssayOptions
-from icecore.ingest.repository_source import is_repository, stored_entry
-from icecore.ingest.resolve_sources import gather
+from icecore.ingest.plan.repository_source import is_repository, stored_entry
+from icecore.ingest.plan.resolve_sources import gather
+from icecore.ingest.write.linked_read import linked_readers
 from icecore.layout import layout
 from icecore.options import accepts
 from icecore.repository import address, zarr_dtypes

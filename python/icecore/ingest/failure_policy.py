@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from icecore import errors
+from icecore.ingest.plan.resolve_sources import Source, Sources
 from icecore.ingest.report import Report
-from icecore.ingest.resolve_sources import Source, Sources
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import DamagedSource
 

@@ -9,17 +9,19 @@ from functools import partial
 
 from icecore.cluster.connection import connected_if
 from icecore.display.progress_bar import reported
-from icecore.ingest import batches, link_plan, write_references
-from icecore.ingest.destination import commit_message, open_target, write_groups, writing
 from icecore.ingest.failure_policy import may_commit, without_damaged
-from icecore.ingest.link_plan import LinkPlan
+from icecore.ingest.follow import batches
 from icecore.ingest.options import LinkOptions
+from icecore.ingest.plan import link_plan
+from icecore.ingest.plan.link_plan import LinkPlan
+from icecore.ingest.plan.resolve_sources import Sources, link_sources
 from icecore.ingest.report import Report
-from icecore.ingest.resolve_sources import Sources, link_sources
-from icecore.ingest.write_arrays import ArrayFailures
-from icecore.ingest.write_links import write_links
-from icecore.ingest.write_references import remove_signatures
-from icecore.ingest.write_trends import summarize
+from icecore.ingest.write import write_references
+from icecore.ingest.write.destination import commit_message, open_target, write_groups, writing
+from icecore.ingest.write.write_arrays import ArrayFailures
+from icecore.ingest.write.write_links import write_links
+from icecore.ingest.write.write_references import remove_signatures
+from icecore.ingest.write.write_trends import summarize
 from icecore.options import accepts
 from icecore.sources import keep_open
 from icecore.writing.writer import Writer

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.display import text
 from icecore.display.progress import ProgressCall
+from icecore.ingest import common_options as common
+from icecore.ingest.common_options import Existing, Place, Reported
 from icecore.options import option
 
 if TYPE_CHECKING:
@@ -28,45 +30,10 @@ if TYPE_CHECKING:
 
 #: lengths per axis, or a mapping from dimension name to length
 Shape = Sequence[int] | Mapping[str, int]
-Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Existing:
-    """Action for an array that already exists: reject it (the default), or exactly one of the first three.
-
-    ``over``: of an array that is extended, rows with the coordinates of new files are replaced by theirs.
-    """
-
-    append: bool = False
-    replace: bool = False
-    skip: bool = False
-    over: bool = False
-
-    def check(self, concat: str | None) -> None:
-        """Reject contradictory options.
-
-        Raises:
-            Error: ``invalid`` if several are set, or ``append`` without a dimension.
-        """
-        if self.append + self.replace + self.skip > 1:
-            raise errors.make(
-                "invalid", "append, replace and skip-existing exclude each other", "name one of them"
-            )
-        if self.append and concat is None:
-            raise errors.make(
-                "invalid", "append needs the dimension to append along", "name it: --concat time"
-            )
-
-
-#: texts of the command line that several commands share
-STORAGE = (
-    "Setting of a store: region=…, profile=…, anon=true, s3://bucket.KEY=… for one bucket; may be repeated."
-)
-
-
-@dataclass(frozen=True)
-class IngestOptions:
+class IngestOptions(Reported):
     """Options that ``link`` and ``pack`` share."""
 
     sources: Any = option(
@@ -150,7 +117,7 @@ class IngestOptions:
     summaries: bool = option(
         False,
         "also read and summarise one-dimensional arrays: time series get trends "
-        "(:mod:`icecore.ingest.write_trends`), other arrays zones, so that scans can skip them "
+        "(:mod:`icecore.ingest.write.write_trends`), other arrays zones, so that scans can skip them "
         "(:mod:`icecore.tables.summaries.write`). Packed, their chunks are planned like those of tables. "
         "Text tables with 8,192 rows or more always have summaries.",
         help="Summarize 1-D arrays: trends of time series, zones of columns.",
@@ -190,32 +157,15 @@ class IngestOptions:
         help="With --concat: accept coordinates that differ by up to T, in their units; default: 0.",
         metavar="T",
     )
-    message: str | None = option(
-        None,
-        "the commit message.",
-        help="Commit message; default: command and files.",
-        flags=("-m", "--message"),
-        metavar="TEXT",
-        is_once=True,
-    )
-    storage: Mapping[str, Any] | None = option(
-        None,
-        "credentials of the repository's object store.",
-        help=STORAGE,
-        metavar="KEY=VALUE",
-        kind=list,
-    )
+    message: str | None = common.message()
+    storage: Mapping[str, Any] | None = common.storage()
     durability: str | None = option(
         None,
         '``"none"`` for scratch data; see :func:`icecore.open`.',
         help="none: commits don't wait until they are on disk (scratch data); default: full.",
         metavar="full|none",
     )
-    progress: bool | ProgressCall | None = option(
-        None,
-        "true for a bar in a terminal or notebook; or a function that is called with (path, finished bytes, "
-        "total bytes).",
-    )
+    progress: bool | ProgressCall | None = common.progress("path, finished bytes, total bytes")
     client: Any = option(
         None,
         "a ``distributed.Client`` or the address of a Dask scheduler, whose workers index the files and "
@@ -228,11 +178,6 @@ class IngestOptions:
     )
 
     below: str | None = option(None, "without ``group``: the parent of the groups named like the files.")
-
-    @property
-    def call(self) -> ProgressCall | None:
-        """The function that progress is reported to."""
-        return self.progress if callable(self.progress) else None
 
     @property
     def joined(self) -> str | None:
@@ -248,7 +193,7 @@ class IngestOptions:
     @property
     def of_formats(self) -> dict[str, Any]:
         """Options that are passed to the format modules."""
-        from icecore.ingest.select_variables import Selection
+        from icecore.ingest.plan.select_variables import Selection
 
         chosen = Selection.of(self.variables, self.exclude)
         wanted = {} if chosen is None else {"wanted": chosen.names}
@@ -284,7 +229,7 @@ class LinkOptions(IngestOptions):
         None,
         "URL prefixes or directories that this repository may read linked files from; by default the "
         "directories of the files.",
-        help="Directory or URL that linked files may be read from; default: those recorded; may be repeated.",
+        help=common.ALLOW_LINKS,
         metavar="PREFIX",
         kind=list,
     )
@@ -348,17 +293,8 @@ class PackOptions(IngestOptions):
         flags=("--for",),
         metavar="GOAL",
     )
-    bandwidth: str | float | None = option(
-        None,
-        'speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).',
-        help="Speed of the store, for --for balanced; default 200MB/s.",
-        metavar="SPEED",
-    )
-    portable: bool = option(
-        False,
-        "use only codecs that other Zarr readers have.",
-        help="Only codecs that other Zarr readers have.",
-    )
+    bandwidth: str | float | None = common.bandwidth("--for balanced")
+    portable: bool = common.portable()
     access: Access | None = option(
         None,
         'expected reads, for planning chunks: ``"time=1,y=all,x=all:0.7; time=all,y=1,x=1:0.3"`` (lengths by '
@@ -482,7 +418,7 @@ class PackOptions(IngestOptions):
 
 
 @dataclass(frozen=True)
-class RelinkOptions:
+class RelinkOptions(Reported):
     """Arguments of :func:`icecore.relink`."""
 
     old: Place = option(
@@ -519,34 +455,13 @@ class RelinkOptions:
     dry_run: bool = option(
         False, "compare the files and write nothing.", help="Compare the files and write nothing."
     )
-    message: str | None = option(
-        None,
-        "the commit message.",
-        help="Commit message; default: command and files.",
-        flags=("-m", "--message"),
-        metavar="TEXT",
-    )
-    storage: Mapping[str, str] | None = option(
-        None,
-        "credentials of the repository's object store.",
-        help=STORAGE,
-        metavar="KEY=VALUE",
-        kind=list,
-    )
-    progress: bool | ProgressCall | None = option(
-        None,
-        "true for a bar in a terminal or notebook; or a function that is called with (file, compared files,"
-        " all files).",
-    )
-
-    @property
-    def call(self) -> ProgressCall | None:
-        """The function that progress is reported to."""
-        return self.progress if callable(self.progress) else None
+    message: str | None = common.message()
+    storage: Mapping[str, str] | None = common.storage()
+    progress: bool | ProgressCall | None = common.progress("file, compared files, all files")
 
 
 @dataclass(frozen=True)
-class AssayOptions:
+class AssayOptions(Reported):
     """Arguments of :func:`icecore.assay`."""
 
     source: Place | Array = option(
@@ -567,17 +482,8 @@ class AssayOptions:
         kind=list,
         is_positional=True,
     )
-    bandwidth: str | float | None = option(
-        None,
-        'speed of the store for ``balanced``: bytes per second, or ``"200MB/s"`` (the default).',
-        help="Speed of the store, for balanced; default 200MB/s.",
-        metavar="SPEED",
-    )
-    portable: bool = option(
-        False,
-        "use only codecs that other Zarr readers have.",
-        help="Only codecs that other Zarr readers have.",
-    )
+    bandwidth: str | float | None = common.bandwidth("balanced")
+    portable: bool = common.portable()
     seconds: float = option(
         12.0,
         "approximate limit of the total wall time; at least three parts of chunks of each array are "
@@ -586,15 +492,5 @@ class AssayOptions:
         metavar="S",
         low=0,
     )
-    storage: Mapping[str, str] | None = option(
-        None,
-        "credentials of the repository's object store.",
-        help=STORAGE,
-        metavar="KEY=VALUE",
-        kind=list,
-    )
-    progress: bool | ProgressCall | None = option(
-        None,
-        "true for a bar in a terminal or notebook; or a function that is called with (path, measured bytes, "
-        "total bytes).",
-    )
+    storage: Mapping[str, str] | None = common.storage()
+    progress: bool | ProgressCall | None = common.progress("path, measured bytes, total bytes")

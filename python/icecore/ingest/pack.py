@@ -9,22 +9,28 @@ from functools import partial
 from icecore.cluster.connection import connected_if
 from icecore.cluster.tasks import Cluster
 from icecore.display.progress_bar import reported
-from icecore.ingest import pack_plan
-from icecore.ingest.cluster_pack import ClusterPack
-from icecore.ingest.destination import (
+from icecore.ingest.failure_policy import may_commit, without_damaged
+from icecore.ingest.options import PackOptions
+from icecore.ingest.plan import pack_plan
+from icecore.ingest.plan.pack_plan import PackPlan
+from icecore.ingest.plan.resolve_sources import Sources, pack_sources
+from icecore.ingest.report import Report
+from icecore.ingest.write.cluster_pack import ClusterPack
+from icecore.ingest.write.destination import (
     commit_message,
     open_target,
     write_groups,
     writing,
 )
-from icecore.ingest.failure_policy import may_commit, without_damaged
-from icecore.ingest.options import PackOptions
-from icecore.ingest.pack_plan import PackPlan
-from icecore.ingest.report import Report
-from icecore.ingest.resolve_sources import Sources, pack_sources
-from icecore.ingest.table_jobs import pack_on_workers, pack_tables
-from icecore.ingest.write_arrays import ArrayFailures, bytes_left_out, packed_rows, summarized, write_arrays
-from icecore.ingest.write_trends import summarize
+from icecore.ingest.write.table_jobs import pack_on_workers, pack_tables
+from icecore.ingest.write.write_arrays import (
+    ArrayFailures,
+    bytes_left_out,
+    packed_rows,
+    summarized,
+    write_arrays,
+)
+from icecore.ingest.write.write_trends import summarize
 from icecore.options import accepts
 from icecore.sources import keep_open
 from icecore.tables.summaries.write import write_for

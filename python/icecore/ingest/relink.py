@@ -16,9 +16,9 @@ import numpy as np
 from icecore import errors
 from icecore.display import text
 from icecore.display.progress_bar import reported
-from icecore.ingest import write_references
-from icecore.ingest.destination import destination
 from icecore.ingest.options import RelinkOptions
+from icecore.ingest.write import write_references
+from icecore.ingest.write.destination import destination
 from icecore.options import accepts
 from icecore.repository import address
 from icecore.repository.repo import Repo

@@ -11,8 +11,8 @@ from icecore.display import text
 from icecore.sources.failure import Failure
 
 if TYPE_CHECKING:
-    from icecore.ingest.link_plan import LinkPlan
-    from icecore.ingest.pack_plan import PackPlan
+    from icecore.ingest.plan.link_plan import LinkPlan
+    from icecore.ingest.plan.pack_plan import PackPlan
 
 
 #: largest number of arrays in ``str(report)``

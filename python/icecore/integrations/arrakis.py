@@ -2,7 +2,7 @@
 
 A request is JSON in a Flight descriptor: ``Find``, ``Count``, ``Describe`` or ``Stream``. The answer names
 one endpoint, this server, whose ticket is the request. A stream has one batch for each second: its time and a
-list of samples for each channel, null where there are none.
+list of samples for each channel, null if a channel has none.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _let_repositories_pass() -> None:
 
     @wraps(opened)
     def unless_repository(name: Any, *arguments: Any, **options: Any) -> Any:
-        from icecore.ingest.repository_source import is_repository
+        from icecore.ingest.plan.repository_source import is_repository
 
         is_local = "://" not in str(name) and is_repository(str(name))
         return nullcontext(name) if is_local else opened(name, *arguments, **options)

@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 
 from icecore import errors
-from icecore.ingest.destination import destination
-from icecore.ingest.finer_times import in_units, packing
+from icecore.ingest.plan.finer_times import in_units, packing
+from icecore.ingest.plan.repository_source import stored_entry
 from icecore.ingest.report import Report, Row
-from icecore.ingest.repository_source import stored_entry
+from icecore.ingest.write.destination import destination
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.group import Group
@@ -250,7 +250,7 @@ def as_dataset(item: xr.Dataset | xr.DataArray) -> xr.Dataset:
 def stored_arrays(
     into: Repo | str | os.PathLike[str], group: str, storage: Mapping[str, Any] | None
 ) -> dict[str, Array]:
-    """Return the arrays of a group at the tip of the branch; empty if there is no such group."""
+    """Return the arrays of a group at the tip of the branch; empty if the group does not exist."""
     repo = destination(into, storage)
     if repo is None:
         return {}

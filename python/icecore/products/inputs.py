@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from icecore import errors
 from icecore.cluster.tasks import Cluster
 from icecore.display.progress import ProgressCall
-from icecore.ingest.repository_source import is_repository
+from icecore.ingest.plan.repository_source import is_repository
 from icecore.repository import address
 from icecore.repository.channel_names import KEY, array_path
 from icecore.repository.group import Group
 from icecore.repository.open import create, open
-from icecore.repository.storage_options import without_secrets
+from icecore.repository.storage.storage_options import without_secrets
 from icecore.sources.failure import Failure
 from icecore.sources.source_list import expand
 

@@ -19,6 +19,8 @@ from icecore.timeseries.gps import gps_ns
 
 #: longest stretch in seconds: the transform holds it as a whole
 _MOST = 4096
+#: most energies of a result: times by frequencies
+_ENERGIES = 1 << 24
 
 
 def q_transform(
@@ -26,15 +28,20 @@ def q_transform(
     array: ARRAY,
     t0: Annotated[Any, Field("Start: GPS seconds, or UTC as 2015-09-14T09:50:29.")],
     t1: Annotated[Any, Field("End, not included.")],
-    qlow: Annotated[float, Field("Lowest quality factor.", low=1)] = 4.0,
-    qhigh: Annotated[float, Field("Highest quality factor.", low=1)] = 64.0,
+    qlow: Annotated[float, Field("Lowest quality factor.", low=1, high=1024)] = 4.0,
+    qhigh: Annotated[float, Field("Highest quality factor.", low=1, high=1024)] = 64.0,
     flow: Annotated[float, Field("Lowest frequency; 0: what the stretch allows.", unit="Hz", low=0)] = 0.0,
     fhigh: Annotated[
         float | None, Field("Highest frequency; default: what the rate allows.", unit="Hz", low=0)
     ] = None,
     pad: Annotated[
         float,
-        Field("Samples before and after the stretch, where there are some, for whitening.", unit="s", low=0),
+        Field(
+            "Samples before and after the stretch, where there are some, for whitening.",
+            unit="s",
+            low=0,
+            high=_MOST,
+        ),
     ] = 4.0,
     tres: Annotated[
         float | None, Field("Distance of times; default: 1/1000 of the stretch.", unit="s", low=1e-9)
@@ -64,6 +71,7 @@ def q_transform(
         for found in stretches(inputs, array, None, None, valid):
             series = _series(found, low, high, round(pad * NS))
             frequencies = (flow, np.inf if fhigh is None else fhigh)
+            _bounded(found, (high - low) / NS, tres, frequencies, fres)
             options = {"tres": tres or (high - low) / NS / 1000, "fres": fres, "logf": logf, "whiten": whiten}
             if fres is None and not logf:
                 del options["fres"]
@@ -79,6 +87,17 @@ def q_transform(
 
 
 q_transform.picture = "icecore.products.spectrum_pictures:q_transform"  # type: ignore[attr-defined]
+
+
+def _bounded(
+    found: Stretch, seconds: float, tres: float | None, frequencies: tuple[float, float], fres: float | None
+) -> None:
+    """Reject a result that would not fit into memory."""
+    wide = min(frequencies[1], found.axis.rate / 2) - frequencies[0]
+    count = (seconds / tres if tres else 1000) * (wide / fres if fres else 1000)
+    if count > _ENERGIES:
+        message = f"the q-transform would have {count:,.0f} energies, more than {_ENERGIES:,}"
+        raise errors.make("invalid", message, "larger tres and fres, or a shorter stretch")
 
 
 def _series(found: Stretch, low: int, high: int, pad: int) -> Any:

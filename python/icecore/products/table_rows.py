@@ -66,7 +66,8 @@ def concatenated(
     several tables.
 
     Raises:
-        Error: ``not-found`` if there is no table; ``mismatch`` if a later one has other columns or types.
+        Error: ``not-found`` if the source has no table; ``mismatch`` if a later one has other columns or
+            types.
     """
     every = places(inputs, pattern, columns)
     first = next(every, None)

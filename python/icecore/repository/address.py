@@ -44,8 +44,8 @@ def named(place: str | os.PathLike[str]) -> str:
 def local(place: str | os.PathLike[str]) -> Path:
     """Return the path of a local file or directory.
 
-    A leading ``~user`` is replaced by that user's home directory. If there is no such user, it is part of the
-    name (``~draft.nc``).
+    A leading ``~user`` is replaced by that user's home directory. If that user does not exist, it is part
+    of the name (``~draft.nc``).
     """
     from pathlib import Path  # imported late: URLs don't need it
 

@@ -27,7 +27,7 @@ class Members:
 
         Args:
             path: a name, or a path.
-            default: returned if there is no such member.
+            default: returned if the group does not have this member.
 
         Example:
             >>> import icecore

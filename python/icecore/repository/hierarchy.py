@@ -125,7 +125,7 @@ class Hierarchy(Members):
         node = self._find(absolute)
         if node is None and channel_names.split(absolute) is not None:
             hint = "icecore link --summaries, or icecore pack --windows 1s,60s, write trends"
-            raise errors.make("not-found", f"{absolute}: no such trend is stored in {self.url}", hint)
+            raise errors.make("not-found", f"{absolute}: {self.url} does not store this trend", hint)
         if node is None:
             known = (node.path for node in self._visible())
             hint = suggestion(absolute, known, f"see `icecore ls {quote(self.url)}`")

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from icecore import errors
-from icecore.repository import address, storage_options
-from icecore.repository.native import open_native
+from icecore.repository import address
 from icecore.repository.repo import Repo
+from icecore.repository.storage import storage_options
+from icecore.repository.storage.native import open_native
 
 
 def open(

@@ -12,10 +12,10 @@ from icecore.repository import address
 from icecore.repository.array_request import precision, requests
 from icecore.repository.group import Group
 from icecore.repository.hierarchy import Hierarchy
-from icecore.repository.native import open_native
-from icecore.repository.storage_options import with_durability, without_secrets
+from icecore.repository.history.versions import Versions
+from icecore.repository.storage.native import open_native
+from icecore.repository.storage.storage_options import with_durability, without_secrets
 from icecore.repository.upper_rooms import provider
-from icecore.repository.versions import Versions
 
 if TYPE_CHECKING:
     import numpy as np

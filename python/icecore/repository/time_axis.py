@@ -45,7 +45,7 @@ class TimeAxis:
 
     @classmethod
     def of(cls, attrs: Mapping[str, Any]) -> TimeAxis | None:
-        """The axis that attributes describe; None where there is none."""
+        """The axis that attributes describe; None if they describe none."""
         stored = attrs.get(KEY)
         if not isinstance(stored, Mapping):
             return None

@@ -15,7 +15,7 @@ from icecore import errors
 PROVIDERS = {
     "between": ("icecore.timeseries.stretch", "between"),
     "compact": ("icecore.writing.compaction", "compact"),
-    "renew_trends": ("icecore.ingest.write_trends", "renew"),
+    "renew_trends": ("icecore.ingest.write.write_trends", "renew"),
     "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),
     "table": ("icecore.tables.query.table", "Table"),

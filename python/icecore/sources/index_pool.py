@@ -16,7 +16,7 @@ from typing import Any
 
 from icecore import errors
 from icecore.cluster.tasks import Cluster
-from icecore.repository.storage_options import without_secrets
+from icecore.repository.storage.storage_options import without_secrets
 from icecore.sources import open_source
 from icecore.sources.files import object_stores
 from icecore.sources.files.identity import is_remote

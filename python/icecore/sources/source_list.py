@@ -76,7 +76,7 @@ def _beside(source: str) -> str:
     try:
         names = os.listdir(folder or ".")
     except OSError:
-        return f"check the path: there is no folder {folder}"
+        return f"check the path: the directory {folder} does not exist"
     return suggestion(name, names if len(names) <= _FEW else (), "check the path")
 
 

@@ -18,6 +18,12 @@ from icecore import errors
 BLOCK = 1 << 21
 #: most bytes of spectra that a median holds; more are computed in passes over bands of frequencies
 MEDIAN = 512 << 20
+#: most passes of a median over the samples
+PASSES = 64
+#: most samples of a transform: it is held as a whole
+LARGEST = 1 << 26
+#: most transforms that a sample is part of
+REPEATS = 256
 METHODS = ("median", "welch", "bartlett")
 #: recommended overlaps of windows (gwpy.signal.window), as a part of their length
 OVERLAPS = {
@@ -64,7 +70,8 @@ class Transform:
             method: one of :data:`METHODS`; ``bartlett`` has no overlap.
 
         Raises:
-            Error: ``invalid`` for lengths that make no transform, and unknown names.
+            Error: ``invalid`` for lengths that make no transform, or one beyond :data:`LARGEST` and
+                :data:`REPEATS`, and unknown names.
         """
         if method not in METHODS:
             raise errors.make("invalid", f"method: {', '.join(METHODS)} (got {method!r})")
@@ -74,11 +81,17 @@ class Transform:
         if size < 2:
             message = f"fftlength: {fftlength:g} s are {size} samples at {rate:g} Hz"
             raise errors.make("invalid", message, "a transform needs at least 2 samples")
+        if size > LARGEST:
+            message = f"fftlength: {fftlength:g} s are {size:,} samples at {rate:g} Hz"
+            raise errors.make("invalid", message, f"a transform takes at most {LARGEST:,} samples")
         over = ceil(size * OVERLAPS[window]) if overlap is None else _samples(overlap, rate)
         over = 0 if method == "bartlett" else over
         if over >= size:
             message = f"overlap: {over} samples must be less than those of fftlength, {size}"
             raise errors.make("invalid", message, "a shorter overlap")
+        if size > REPEATS * (size - over):
+            message = f"overlap: each sample would be part of {size // (size - over):,} transforms"
+            raise errors.make("invalid", message, f"a shorter overlap: at most {REPEATS} transforms")
         return cls(rate, size, size - over, _window(window, size))
 
     @property
@@ -97,7 +110,7 @@ class Transform:
 
     def blocks(self, runs: Runs) -> Iterator[tuple[int, int, int]]:
         """Yield samples [first, last) of a block and the number of its transforms."""
-        most = max(BLOCK // self.step, 1)
+        most = max(BLOCK // self.size, 1)
         for low, high in runs:
             left, at = max((high - low - self.overlap) // self.step, 0), low
             while left:
@@ -150,7 +163,8 @@ def power(transform: Transform, read: Read, runs: Runs, method: str = "median") 
         Densities in the squared unit of the samples a Hz, float64, shape ``(size // 2 + 1,)``.
 
     Raises:
-        Error: ``selection`` if no run is as long as a transform.
+        Error: ``selection`` if no run is as long as a transform; ``invalid`` for a median of more spectra
+            than :data:`PASSES` passes hold.
     """
     count = _counted(transform, runs)
     if method == "median":
@@ -173,7 +187,10 @@ def _counted(transform: Transform, runs: Runs) -> int:
 
 def _median(transform: Transform, read: Read, runs: Runs, count: int) -> np.ndarray:
     bins = transform.size // 2 + 1
-    band = max(min(MEDIAN // (8 * count), bins), 1)
+    band = min(MEDIAN // (8 * count), bins)
+    if band * PASSES < bins:
+        message = f"a median of {count:,} transforms with {bins:,} frequencies each"
+        raise errors.make("invalid", message, "method=welch, a shorter stretch, or a spectrogram of parts")
     result = np.empty(bins)
     for low in range(0, bins, band):
         part = slice(low, low + band)

@@ -82,8 +82,8 @@ class Trend:
 def trend(array: Array, start: Any = None, stop: Any = None, points: int = 2000) -> Trend:
     """Reduce a time range of an array to at most ``points`` windows.
 
-    Stored windows (`icecore.ingest.write_trends`) are read if they are fine enough, otherwise the samples. If
-    there are fewer samples than points, each window has one sample.
+    Stored windows (`icecore.ingest.write.write_trends`) are read if they are fine enough, otherwise the
+    samples. If there are fewer samples than points, each window has one sample.
 
     Args:
         array: one-dimensional array of real numbers with a time axis.

@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.repository.native import open_native
 from icecore.repository.repo import Repo
-from icecore.repository.storage_options import without_secrets
+from icecore.repository.storage.native import open_native
+from icecore.repository.storage.storage_options import without_secrets
 from icecore.writing.writer import Writer
 
 if TYPE_CHECKING:

@@ -235,7 +235,8 @@ def elements(data: Any, dtype: np.dtype[Any], path: str, missing: Callable[[], A
     the result of ``missing``.
 
     Raises:
-        Error: ``dtype`` if the dtype can't hold a value, or if there is no value for masked elements.
+        Error: ``dtype`` if the dtype can't hold a value, or if ``data`` has masked elements and the array has
+            no fill value for them.
     """
     if dtype.kind in "OT" and not hasattr(data, "mask"):
         return np.asarray(data, dtype)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use super::scope::Scope;
-use crate::incomplete_repo::MARKER;
+use crate::open::incomplete_repo::MARKER;
 
 /// Where a copy comes from, and the names that it had when it was up to date.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

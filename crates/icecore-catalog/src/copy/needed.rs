@@ -10,9 +10,10 @@ use icechunk::format::{ChunkId, ManifestId, NodeId, SnapshotId};
 use icecore_grid::{ErrorKind, Result};
 
 use super::place::{Place, damaged};
-use crate::node::{HIDDEN_GROUP, is_within};
+use crate::error;
+use crate::nodes::node::{HIDDEN_GROUP, is_within};
+use crate::open::precheck;
 use crate::runtime::guard;
-use crate::{error, precheck};
 
 /// Versions and manifests that are read at once.
 const AT_ONCE: usize = 32;

@@ -11,12 +11,13 @@ use icechunk::storage::StorageErrorKind;
 use icecore_grid::{Error, ErrorKind, Result};
 use tokio::io::AsyncReadExt;
 
-use crate::options::{self, SharedBackend};
-use crate::repo_state::RepoState;
+use crate::open::repo_state::RepoState;
 use crate::runtime::guard;
 use crate::seal::{self, Seal, State};
-use crate::storage::Root;
-use crate::{durable, error, frame};
+use crate::stores::durable;
+use crate::stores::options::{self, SharedBackend};
+use crate::stores::storage::Root;
+use crate::{error, frame};
 
 /// Requests for metadata that are in flight at once; the cost of one is its latency.
 const REQUESTS: u16 = 64;

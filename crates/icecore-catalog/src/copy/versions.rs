@@ -11,10 +11,11 @@ use icechunk::format::snapshot::{Snapshot, SnapshotInfo};
 use icecore_grid::{Error, ErrorKind, Result};
 
 use super::scope::Scope;
-use crate::names::Names;
-use crate::repo_state::RepoState;
-use crate::resolve::{self, MAIN};
-use crate::{error, names};
+use crate::error;
+use crate::open::repo_state::RepoState;
+use crate::versions::names;
+use crate::versions::names::Names;
+use crate::versions::resolve::{self, MAIN};
 
 /// Updates that a root object lists; a copy begins with one.
 const UPDATES: u16 = 1000;

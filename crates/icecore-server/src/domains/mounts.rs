@@ -8,7 +8,7 @@ use icecore::grid::{Error, ErrorKind, Result};
 
 use super::address::{Address, NAME_RULE};
 use crate::config::Served;
-use crate::private;
+use crate::http::private;
 
 /// One mount, with the parts of its name.
 #[derive(Clone, Debug)]

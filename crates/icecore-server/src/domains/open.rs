@@ -18,8 +18,9 @@ use super::model::Model;
 use super::mounts::{Entry, Found, Mounts};
 use crate::config::Limits;
 use crate::delegate::{Delegate, Located};
+use crate::http::private;
 use crate::kept::{Kept, Texts};
-use crate::{private, turn};
+use crate::turn;
 
 /// An open version of a repository.
 pub(crate) struct Domain {

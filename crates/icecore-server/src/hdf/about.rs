@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::reply::plain;
 use crate::app::App;
-use crate::caller::Caller;
-use crate::params::Params;
+use crate::http::caller::Caller;
+use crate::http::params::Params;
 
 /// The HSDS version whose API is implemented; clients check it.
 const HSDS: &str = "1.0.2";

@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use super::edit::edited;
 use super::edit_domain::directory;
 use super::folder_record::Record;
-use super::found::model;
-use super::permission::{self, ACTIONS, full};
 use super::{folder_record, reply};
 use crate::app::{App, Shared};
-use crate::caller::DEFAULT;
 use crate::domains::{Address, Found};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::hdf5::found::model;
+use crate::hdf5::permission::{self, ACTIONS, full};
+use crate::http::caller::DEFAULT;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 use crate::users::is_name;
 
 fn acl(user: &str, list: &Value) -> Value {

@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 
 use super::collection;
 use super::folders::matches;
-use super::found::Found;
 use super::select::wants_bytes;
-use super::{body, incoming, reply, types_parse};
+use super::{body, reply};
 use crate::app::App;
 use crate::domains::{Domain, Include};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::hdf5::found::Found;
+use crate::hdf5::{incoming, types_parse};
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 
 /// The attributes of an object as JSON, in the order in which they are listed.
 fn of(domain: &Domain, kind: &str, id: &str, params: &Params) -> Answer<Vec<(String, Value)>> {

@@ -10,17 +10,18 @@ use icecore::catalog::{Location, Place};
 use icecore::grid::ErrorKind;
 use serde_json::{Map, Value, json};
 
-use super::describe::{described, other};
 use super::folder_record::Record;
-use super::found::{model, root};
 use super::object;
 use super::reply::{hrefs, plain, versioned};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Collection, Domain, Include};
-use crate::error::Answer;
-use crate::params::Params;
+use crate::hdf5::describe::{described, other};
+use crate::hdf5::found::{model, root};
+use crate::http::error::Answer;
+use crate::http::etag;
+use crate::http::params::Params;
+use crate::routes::page;
 use crate::unique::now;
-use crate::{etag, page};
 
 pub(super) async fn get(State(app): State<App>, uri: Uri, headers: HeaderMap, params: Params) -> Answer {
     if let Some(to) = page::redirect(&headers, &uri, &params) {

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::domains::{Collection, ids};
-use crate::error::Answer;
+use crate::http::error::Answer;
+use crate::http::params::Params;
 use crate::live::State;
-use crate::params::Params;
 
 /// Runs a change of the request's domain, if its user is permitted.
 pub(super) async fn edited<T: Send + 'static>(
@@ -20,7 +20,7 @@ pub(super) async fn edited<T: Send + 'static>(
     app.blocking(move || {
         let live = shared.lives.live(&shared.domains, params.domain())?;
         live.edit(|state| {
-            super::permission::check(&state.model, params.caller(), action, params.domain())?;
+            crate::hdf5::permission::check(&state.model, params.caller(), action, params.domain())?;
             change(state, &params)
         })
     })

@@ -6,15 +6,16 @@ use icecore::grid::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::edit::{edited, resolved};
-use super::types::H5Type;
-use super::{collection, creation, incoming, reply, types_parse};
+use super::{collection, reply};
 use crate::app::App;
-use crate::base64::unbase64;
 use crate::domains::{Collection, ids};
-use crate::error::{Answer, Failure};
+use crate::hdf5::types::H5Type;
+use crate::hdf5::{creation, incoming, types_parse};
+use crate::http::base64::unbase64;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
+use crate::http::size::check_size;
 use crate::live::State;
-use crate::params::Params;
-use crate::size::check_size;
 use crate::unique::now;
 
 /// An attribute in its stored form: `{type, shape, value, created}`.
@@ -66,7 +67,7 @@ const LARGEST: u64 = 32 << 20;
 fn nothing(h5: &H5Type, dims: &[u64]) -> Value {
     let mut bytes = Vec::new();
     (0..dims.iter().product::<u64>()).for_each(|_| incoming::nothing(h5, &mut bytes));
-    super::text::json(&bytes, h5, dims).unwrap_or_default()
+    crate::hdf5::text::json(&bytes, h5, dims).unwrap_or_default()
 }
 
 fn decoded(text: &str, parsed: &types_parse::Parsed, dims: &[u64]) -> Answer<Value> {
@@ -75,7 +76,7 @@ fn decoded(text: &str, parsed: &types_parse::Parsed, dims: &[u64]) -> Answer<Val
     if parsed.big {
         return Err(Error::new(ErrorKind::Unsupported, "big-endian values as base64").hint("send them as JSON").into());
     }
-    Ok(super::text::json(&bytes, &parsed.h5, dims)?)
+    Ok(crate::hdf5::text::json(&bytes, &parsed.h5, dims)?)
 }
 
 /// Sets an attribute.

@@ -9,13 +9,13 @@ use icecore::grid::{Error, ErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::domain::about;
-use super::permission::full;
 use super::{folder_record, reply};
 use crate::app::{App, Shared};
-use crate::caller::DEFAULT;
 use crate::domains::{Address, Collection, Found, ids};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::hdf5::permission::full;
+use crate::http::caller::DEFAULT;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 use crate::unique::random;
 use crate::users::is_name;
 

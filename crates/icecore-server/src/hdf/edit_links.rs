@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::edit::edited;
 use super::reply;
 use crate::app::App;
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 
 /// Parses a link of a request.
 pub(super) fn link(given: &Value) -> Answer<Value> {

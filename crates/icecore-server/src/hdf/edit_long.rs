@@ -11,12 +11,13 @@ use serde_json::{Map, Value, json};
 
 use super::edit::edited;
 use super::edit_value::{self, Sent, Target, places};
-use super::{incoming, layout, reply};
+use super::reply;
 use crate::app::App;
-use crate::error::{Answer, Failure};
+use crate::hdf5::{incoming, layout};
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 use crate::live::{self, Places};
 use crate::long_body::LongBody;
-use crate::params::Params;
 
 /// Bytes of a piece, unless the rows of a chunk are more.
 const PIECE: u64 = 32 << 20;

@@ -6,12 +6,13 @@ use axum::http::Uri;
 use serde_json::{Map, Value, json};
 
 use super::edit::{edited, resolved};
-use super::{collection, creation, incoming, initializer, reply, types_parse};
+use super::{collection, reply};
 use crate::app::App;
 use crate::domains::Collection;
-use crate::error::{Answer, Failure};
+use crate::hdf5::{creation, incoming, initializer, types_parse};
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 use crate::live::{Places, State};
-use crate::params::Params;
 use icecore::cancel;
 use icecore::session::Picks;
 

@@ -8,16 +8,17 @@ use icecore::session::{Pick, Picks};
 use serde_json::{Map, Value, json};
 
 use super::edit::edited;
-use super::incoming::{self, Elements};
-use super::types::H5Type;
-use super::{query, reply, types_parse};
+use super::{query, reply};
 use crate::app::App;
-use crate::base64::unbase64;
 use crate::domains::Collection;
-use crate::error::{Answer, Failure};
+use crate::hdf5::incoming::{self, Elements};
+use crate::hdf5::types::H5Type;
+use crate::hdf5::types_parse;
+use crate::http::base64::unbase64;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
+use crate::http::size::check_size;
 use crate::live::{Places, State};
-use crate::params::Params;
-use crate::size::check_size;
 
 /// Maximum bytes of elements that a request writes, and maximum number of points.
 const MOST: u64 = 256 << 20;
@@ -92,7 +93,7 @@ impl Target {
             types_parse::parse(&kind)?
         } else {
             let h5 = H5Type::of(&view.meta().dtype, &Map::new(), &Map::new());
-            types_parse::Parsed { h5, big: super::layout::is_big(view.meta()) }
+            types_parse::Parsed { h5, big: crate::hdf5::layout::is_big(view.meta()) }
         };
         Ok(Self { id: id.to_owned(), path, dims: view.meta().shape.clone(), h5: parsed.h5, big: parsed.big })
     }
@@ -205,7 +206,7 @@ pub(super) fn places(state: &mut State, target: &Target, sent: &Sent, params: &P
         Some(text) => Picks::parse(text, &target.dims, &vec![None; rank])?,
         None => started(target, sent)?.unwrap_or_else(|| Picks::all(&target.dims)),
     };
-    match super::paired::paired(&picks, MOST_POINTS)? {
+    match crate::hdf5::paired::paired(&picks, MOST_POINTS)? {
         Some(paired) => Ok(Places::Points(paired.points)),
         None => Ok(Places::Picks(picks)),
     }

@@ -5,11 +5,11 @@ use std::path::Path;
 use icecore::grid::{Error, ErrorKind, Result};
 use serde_json::{Map, Value, json};
 
-use super::permission::{allows, full, refused};
 use crate::app::Shared;
-use crate::caller::{Caller, DEFAULT};
 use crate::domains::Address;
-use crate::error::Answer;
+use crate::hdf5::permission::{allows, full, refused};
+use crate::http::caller::{Caller, DEFAULT};
+use crate::http::error::Answer;
 use crate::unique::now;
 
 const FILE: &str = ".icecore-folder.json";

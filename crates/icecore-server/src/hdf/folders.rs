@@ -7,14 +7,14 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::found::{model, root};
 use super::reply::plain;
 use super::{domain, folder_record};
 use crate::app::{App, Shared};
 use crate::domains::{Address, Entry};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
-use crate::private::hidden;
+use crate::hdf5::found::{model, root};
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
+use crate::http::private::hidden;
 
 /// The members of a folder; for a repository, the repository itself, or nothing if the name ends with a slash.
 pub(super) async fn get(State(app): State<App>, params: Params) -> Answer<Response> {

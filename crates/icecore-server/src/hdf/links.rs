@@ -9,13 +9,13 @@ use icecore::cancel;
 use serde_json::{Map, Value, json};
 
 use super::folders::matches;
-use super::found::Found;
 use super::reply;
 use crate::app::App;
 use crate::domains::{Collection, Domain, ids};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
-use crate::percent::encoded;
+use crate::hdf5::found::Found;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
+use crate::http::percent::encoded;
 
 /// A link as an item of a list.
 fn item(domain: &Domain, title: &str, link: &Value) -> Value {

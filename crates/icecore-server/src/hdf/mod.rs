@@ -1,16 +1,12 @@
 //! The HDF REST API of HSDS, for h5pyd, h5web and the hs tools. Read-only, unless the service is writable.
 //!
 //! `domain`, `folders` and `acls` handle domains, `object`, `links` and `attribute` their contents, `value`, `points`
-//! and `query` elements. `types`, `attributes` and `layout` translate metadata, `wire` and `text` translate elements.
+//! and `query` elements. The model behind them is `hdf5`.
 
 mod about;
 mod acls;
 mod attribute;
-mod attributes;
 mod body;
-pub(crate) mod clause;
-pub(crate) mod creation;
-mod describe;
 mod domain;
 mod edit;
 mod edit_attributes;
@@ -19,40 +15,24 @@ mod edit_links;
 mod edit_long;
 mod edit_objects;
 mod edit_value;
-mod elements;
 mod folder_record;
 mod folders;
-pub(crate) mod found;
-pub(crate) mod incoming;
-mod initializer;
-mod layout;
 mod links;
-pub(crate) mod load;
-mod nest;
 mod object;
-mod paired;
 mod paths;
-pub(crate) mod permission;
 mod point_values;
 mod points;
 mod query;
 mod reply;
 mod select;
-mod text;
-mod translate;
-mod types;
-pub(crate) mod types_parse;
 mod value;
-mod wire;
 
 use axum::Router;
 use axum::routing::get;
 
 use crate::app::App;
 use crate::domains::Collection;
-use crate::error::{Answer, Failure};
-pub(crate) use reply::json_body as plain_json;
-pub(crate) use reply::plain;
+use crate::http::error::{Answer, Failure};
 
 /// All routes.
 pub(crate) fn routes() -> Router<App> {

@@ -6,14 +6,14 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use super::found::{Found, model};
 use super::paths;
 use super::reply::{self, hrefs};
-use super::translate::Dataset;
 use crate::app::App;
 use crate::domains::{Collection, Domain, Include, ids};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::hdf5::found::{Found, model};
+use crate::hdf5::translate::Dataset;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 
 impl Include {
     fn of(params: &Params) -> Self {

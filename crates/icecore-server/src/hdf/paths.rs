@@ -8,12 +8,12 @@ use axum::extract::State;
 use icecore::cancel;
 use serde_json::{Map, Value, json};
 
-use super::found::{Found, root};
 use super::reply;
 use crate::app::{App, Shared};
 use crate::domains::{Collection, Domain, Include, ids};
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::hdf5::found::{Found, root};
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 
 /// Maximum number of soft and external links of a path: they may form a circle.
 const MOST_LINKS: usize = 32;

@@ -2,10 +2,10 @@
 
 use icecore::grid::Selection;
 
-use super::nest::{Nest, empty};
+use super::body;
 use super::select::Reading;
-use super::{body, elements};
-use crate::error::Answer;
+use crate::hdf5::nest::{Nest, empty};
+use crate::http::error::Answer;
 
 /// The elements at some coordinates, as a result of a shape.
 pub(super) fn read(reading: &Reading, coordinates: &[u64], shape: &[u64], as_bytes: bool) -> Answer {
@@ -21,7 +21,7 @@ pub(super) fn read(reading: &Reading, coordinates: &[u64], shape: &[u64], as_byt
     if values.is_empty() {
         empty(shape, &mut out);
     }
-    elements::elements(reading, &values, &mut Nest::new(shape), &mut out)?;
+    body::elements(reading, &values, &mut Nest::new(shape), &mut out)?;
     out.push_str(",\"hrefs\":[]}");
     Ok(body::json(out))
 }

@@ -11,8 +11,8 @@ use super::object::opened;
 use super::select::{Reading, wants_bytes};
 use super::{point_values, query, reply, value};
 use crate::app::App;
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
 
 /// Parsed body of a request.
 enum Asked {
@@ -63,7 +63,7 @@ fn asked(headers: &HeaderMap, body: &[u8], rank: usize) -> Answer<Asked> {
         let (words, rest) = body.as_chunks::<8>();
         if !rest.is_empty() || words.len() % rank != 0 {
             return Err(Failure::invalid(
-                format!("{} bytes are no whole number of points of {rank} coordinates", body.len()),
+                format!("{} bytes: not a whole number of points of {rank} coordinates", body.len()),
                 "send 8 bytes a coordinate, little-endian, point by point",
             ));
         }

@@ -15,16 +15,16 @@ use icecore::session::{Pick, Picks, Session, Values};
 use icecore_where::{ColumnType, Filter, Rows, Values as Column};
 use serde_json::json;
 
-use super::clause::where_clause;
-use super::nest::Nest;
+use super::body;
 use super::object::opened;
 use super::reply::plain;
 use super::select::{Reading, wants_bytes};
-use super::{body, elements};
 use crate::app::App;
-use crate::error::{Answer, Failure};
-use crate::params::Params;
-use crate::size::check_size;
+use crate::hdf5::clause::where_clause;
+use crate::hdf5::nest::Nest;
+use crate::http::error::{Answer, Failure};
+use crate::http::params::Params;
+use crate::http::size::check_size;
 
 /// Result of a query.
 struct Hits {
@@ -73,7 +73,7 @@ pub(super) async fn elements(
             out.push_str("[]");
         }
         for part in hits.parts {
-            elements::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
+            body::elements(&reading, &reading.narrowed(part)?, &mut nest, &mut out)?;
         }
         // As in HSDS: numbers for a table, coordinates for a dataset of several axes.
         let index = match picks.axes.len() {

@@ -11,15 +11,15 @@ use icecore::chunk::DType;
 use icecore::grid::{Error, ErrorKind, Result, Selection};
 use icecore::session::{Picks, Values};
 
-use super::text::NotFinite;
-use super::translate::Dataset;
-use super::types::H5Type;
-use super::wire;
 use crate::app::App;
 use crate::domains::Domain;
-use crate::error::Answer;
-use crate::params::Params;
-use crate::size::check_size;
+use crate::hdf5::text::NotFinite;
+use crate::hdf5::translate::Dataset;
+use crate::hdf5::types::H5Type;
+use crate::hdf5::wire;
+use crate::http::error::Answer;
+use crate::http::params::Params;
+use crate::http::size::check_size;
 
 /// A dataset with its request.
 pub(super) struct Reading {

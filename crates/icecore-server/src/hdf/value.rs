@@ -8,16 +8,17 @@ use bytes::Bytes;
 use icecore::grid::Result;
 use icecore::session::Picks;
 
-use super::nest::{Nest, empty};
 use super::object::opened;
-use super::paired::paired;
 use super::select::{Reading, wants_bytes};
-use super::{body, elements, point_values, query};
+use super::{body, point_values, query};
 use crate::app::App;
-use crate::error::{Answer, Failure};
-use crate::params::Params;
+use crate::domains::Domain;
+use crate::hdf5::nest::{Nest, empty};
+use crate::hdf5::paired::paired;
+use crate::http::error::{Answer, Failure};
+use crate::http::etag;
+use crate::http::params::Params;
 use crate::stream::{self, Blocks};
-use crate::{domains::Domain, etag};
 
 /// Number of elements per block of JSON text.
 const TEXT_BLOCK: usize = 1 << 20;
@@ -93,7 +94,7 @@ fn texts(reading: Reading, picks: Picks, reduce: bool) -> Blocks {
     let middle = parts.map(move |part| {
         let values = reading.narrowed(reading.whole(&part.selection()?)?)?;
         let mut out = String::with_capacity(TEXT_BLOCK.min(8 * values.bytes.len() + 2));
-        elements::elements(&reading, &values, &mut nest, &mut out)?;
+        body::elements(&reading, &values, &mut nest, &mut out)?;
         Ok(Bytes::from(out))
     });
     let (begun, ended) = (Bytes::from(begun), Bytes::from_static(b",\"hrefs\":[]}"));

@@ -20,7 +20,7 @@ use icecore::catalog::{Repo, Storage};
 use icecore::grid::{Error, ErrorKind};
 
 use crate::domains::{Address, Domain, Domains, Found};
-use crate::error::{Answer, Failure};
+use crate::http::error::{Answer, Failure};
 use crate::turn;
 pub(crate) use state::{Loader, State};
 pub(crate) use values::Places;

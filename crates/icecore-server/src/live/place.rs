@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::state::State;
 use crate::domains::{Collection, UNPLACED};
-use crate::error::Answer;
+use crate::http::error::Answer;
 
 /// Time after which an object without a link is removed: clients move objects with two requests.
 const GRACE: Duration = Duration::from_secs(10);

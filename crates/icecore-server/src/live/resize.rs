@@ -8,7 +8,7 @@ use super::save::parsed;
 use super::state::State;
 use super::values::Places;
 use crate::domains::Collection;
-use crate::error::{Answer, Failure};
+use crate::http::error::{Answer, Failure};
 
 impl State {
     /// Changes a dataset's shape within its limits; returns the new shape.
@@ -60,7 +60,12 @@ impl State {
     }
 
     /// The remaining part of truncated chunks, which is written again so that their rest is fill value.
-    fn edge(&mut self, path: &str, old: &[u64], dims: &[u64]) -> Result<Vec<(Places, crate::hdf::incoming::Elements)>> {
+    fn edge(
+        &mut self,
+        path: &str,
+        old: &[u64],
+        dims: &[u64],
+    ) -> Result<Vec<(Places, crate::hdf5::incoming::Elements)>> {
         let view = self.view(path)?;
         let mut kept = Vec::new();
         for (axis, (before, after)) in old.iter().zip(dims).enumerate() {

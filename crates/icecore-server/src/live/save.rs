@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::state::State;
 use crate::domains::{Collection, Object};
-use crate::error::Answer;
-use crate::hdf::creation;
+use crate::hdf5::creation;
+use crate::http::error::Answer;
 
 impl State {
     /// Commits the changes as a version; returns whether the objects still equal those of the repository.

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::domains::ids::{self, Ids};
 use crate::domains::{Collection, Domain, Model, Object, domain};
-use crate::error::Answer;
+use crate::http::error::Answer;
 use crate::kept::{Kept, Texts};
 use crate::unique::{now, random};
 
@@ -267,7 +267,7 @@ impl State {
     pub fn link(&mut self, group: &str, title: &str, mut link: Value) -> Answer<bool> {
         cancel::check()?;
         if title.is_empty() || title.contains('/') {
-            return Err(crate::error::Failure::invalid(
+            return Err(crate::http::error::Failure::invalid(
                 format!("the link's title {title:?}"),
                 "a name without slashes",
             ));
@@ -298,7 +298,7 @@ impl State {
     pub fn unlink(&mut self, group: &str, title: &str) -> Answer<()> {
         let group = self.object(Collection::Groups, group)?;
         let link = group.links.shift_remove(title).ok_or_else(|| {
-            crate::error::Failure::missing(
+            crate::http::error::Failure::missing(
                 format!("the group has no link {title:?}"),
                 "GET its links to see the titles",
             )

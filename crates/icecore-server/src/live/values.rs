@@ -11,8 +11,8 @@ use icecore::session::{Pick, Picks, Values};
 use icecore::write::Data;
 
 use super::state::State;
-use crate::hdf::incoming::Elements;
-use crate::size::check_size;
+use crate::hdf5::incoming::Elements;
+use crate::http::size::check_size;
 
 /// Maximum bytes of stored elements that a change reads.
 const MOST: u64 = 256 << 20;

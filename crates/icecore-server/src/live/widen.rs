@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::save::parsed;
 use super::state::State;
 use super::values::Places;
-use crate::base64::base64;
-use crate::hdf::incoming::Elements;
+use crate::hdf5::incoming::Elements;
+use crate::http::base64::base64;
 
 /// Maximum number of elements of an array that is converted, which is held in memory.
 const MOST: u64 = 1 << 24;

@@ -8,7 +8,7 @@ use icecore::session::{Pick, Picks, Values};
 use super::grid::chunk_shape;
 use crate::app::App;
 use crate::domains::Domain;
-use crate::error::{Answer, Failure};
+use crate::http::error::{Answer, Failure};
 
 pub(super) fn chunk(app: &App, domain: &Domain, path: &str, place: &[u64]) -> Answer<Bytes> {
     let view = domain.session.array(path)?;

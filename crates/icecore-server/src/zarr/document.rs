@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::grid::chunk_shape;
 use crate::domains::{Domain, UNPLACED};
-use crate::error::{Answer, Failure};
+use crate::http::error::{Answer, Failure};
 
 /// The document of a node; for a group, with the documents of everything below it, because HTTP lists no folders.
 pub(super) fn document(domain: &Domain, path: &str) -> Answer<Bytes> {

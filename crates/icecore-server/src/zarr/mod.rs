@@ -19,10 +19,10 @@ use bytes::Bytes;
 
 use crate::app::App;
 use crate::domains::Domain;
-use crate::error::{Answer, Failure};
-use crate::etag;
-use crate::params::Params;
-use crate::ranges::Part;
+use crate::http::error::{Answer, Failure};
+use crate::http::etag;
+use crate::http::params::Params;
+use crate::http::ranges::Part;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/zarr/{*key}", get(answer))

@@ -261,7 +261,7 @@ class Variable:
         """Chunk names with references (address, offset, length), or with the values themselves.
 
         Raises:
-            Error: ``corrupt`` for numbers that are none, and places outside the grid.
+            Error: ``corrupt`` for invalid numbers, and places outside the grid.
         """
         if self._inline:
             values = self._values(self._inline[0])
@@ -362,7 +362,7 @@ class Variable:
 
     def _count(self, text: str | None) -> int:
         if text is None or not text.isdecimal() or len(text) > 18:
-            raise wrong(self._name, f"{text!r} is no number of bytes or elements")
+            raise wrong(self._name, f"a size must be a whole number of at most 18 digits (got {text!r})")
         return int(text)
 
 

@@ -151,7 +151,7 @@ class _Gunzip(io.RawIOBase):
         return taken
 
     def _begin(self) -> bool:
-        """Read a member's header; return False if there is no further member."""
+        """Read a member's header; return False at the end of the archive."""
         from icecore import _icecore
 
         while self._more() and self._stored[self._at] == 0:
@@ -342,7 +342,7 @@ def deflated(path: str, info: zipfile.ZipInfo) -> IO[bytes]:
     """Open a member; at the end of the stream its length and CRC-32 are verified.
 
     Raises:
-        BadZipFile: there is no such member; reading raises it for damaged data.
+        BadZipFile: if the archive lacks the member; reading raises it for damaged data.
     """
     archive = open(path, "rb")  # noqa: SIM115  # the stream owns it
     archive.seek(info.header_offset)

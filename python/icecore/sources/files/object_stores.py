@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from icecore import errors
-from icecore.repository import address, storage_options
+from icecore.repository import address
 from icecore.repository.address import bucket
+from icecore.repository.storage import storage_options
 from icecore.sources.files.stamp import Identity
 
 _BLOCK = 256 << 10

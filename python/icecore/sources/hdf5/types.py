@@ -22,9 +22,9 @@ class TypePlan:
 
     ``dtype`` is the dtype of readers (native byte order). ``inner`` is the shape of an array datatype, which
     becomes trailing axes. ``how`` is ``plain``, ``text``, ``reference``, ``cast``, ``struct``, ``wide``, or
-    ``words`` for records with variable-length strings or references, which
-    :mod:`icecore.sources.hdf5.record_text` measures. ``linkable`` says whether the stored bytes are elements
-    of ``dtype`` (``big``: with swapped bytes), ``note`` why not, and ``refused`` why it can't be read at all.
+    ``words`` for records with variable-length strings or references. ``linkable`` says whether the stored
+    bytes are elements of ``dtype`` (``big``: with swapped bytes), ``note`` why not, and ``refused`` why it
+    can't be read at all.
     """
 
     dtype: np.dtype

@@ -164,7 +164,7 @@ def _of(source: str, entries: Any, templates: dict[str, Any] | None = None, reco
             key: plain(value) for key, value in entries.items() if key.rpartition("/")[2] in _METADATA
         }
     except ValueError as error:
-        raise wrong(source, f"base64 that is none: {error}") from error
+        raise wrong(source, f"invalid base64: {error}") from error
     nodes = {key.rpartition("/")[0] for key in metadata if key.rpartition("/")[2] in ZARR}
     result = Refs(source, sorted(nodes), metadata, {}, templates or {}, record)
     for key, value in entries.items():

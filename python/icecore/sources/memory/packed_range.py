@@ -88,7 +88,7 @@ class _Packing:
         with np.errstate(all="ignore"):
             numbers = np.rint((block.astype("f8") - self.offset) / self.scale)
         limits = np.iinfo(self.packed)
-        # 2**63 - 1 is no float64; the float above it is the first that doesn't fit.
+        # float64 can't represent 2**63 - 1; the next larger float is the first that doesn't fit.
         self._refuse(block, (numbers < float(limits.min)) | (numbers >= float(limits.max) + 1))
         if self.whole and not self.is_scaled:
             self._refuse(block, np.isfinite(block) & (numbers != block))

@@ -66,8 +66,8 @@ def open(source: str) -> ArrayMap:
     ``failed`` lists damaged members, and labels in archives whose data are missing.
 
     Raises:
-        Error: ``format`` if there is no table, ``source-missing`` if a label's file is missing, ``mismatch``
-            and ``corrupt`` for invalid labels and archives.
+        Error: ``format`` if the source has no table, ``source-missing`` if a label's file is missing,
+            ``mismatch`` and ``corrupt`` for invalid labels and archives.
     """
     if is_remote(source):
         raise errors.make(

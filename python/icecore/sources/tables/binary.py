@@ -32,7 +32,7 @@ class Binary:
     Attributes:
         stored: their NumPy type in the file; for other float formats, the type of integers of that size.
         dtype: dtype of the column.
-        float: the other float format (:mod:`icecore.sources.tables.legacy_floats`), or an empty string.
+        float: the other float format (``F``, ``D``, ``G`` of VAX or ``IBM``), or an empty string.
     """
 
     stored: np.dtype[Any]

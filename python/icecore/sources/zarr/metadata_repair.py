@@ -85,7 +85,7 @@ def repair_third(document: Json) -> None:
     """Write element sizes of ``shuffle`` into metadata of version 3 as numbers.
 
     Raises:
-        Error: ``format`` for one that is none.
+        Error: ``format`` if a size is not a whole number.
     """
     for configuration in _shuffles(document):
         if configuration.get(_SIZE) is not None:  # else zarr-python takes the size of an element
@@ -96,7 +96,7 @@ def _size(given: Any) -> int:
     """An element size as a number.
 
     Raises:
-        Error: ``format`` for one that is none.
+        Error: ``format`` if a size is not a whole number.
     """
     if isinstance(given, str) and given.strip().isdecimal():
         given = int(given)
@@ -190,7 +190,7 @@ def plain(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dimensions(attrs: Mapping[str, Any], ndim: int) -> tuple[str, ...] | None:
-    """The names of axes that netCDF-C keeps as paths; None where there are none."""
+    """The names of axes that netCDF-C keeps as paths; None if the attributes have none."""
     paths = _said(attrs, _ARRAY).get("dimension_references", _said(attrs, _ARRAY).get("dimrefs"))
     if not isinstance(paths, list) or len(paths) != ndim or not all(isinstance(each, str) for each in paths):
         return None

@@ -242,7 +242,7 @@ def _is_of_bytes(metadata: Any) -> bool:
 
 def _dimensions(attrs: dict[str, Any], ndim: int) -> tuple[str | None, ...]:
     """The names of axes that xarray keeps in an attribute of version 2, taken out of ``attrs``; an attribute
-    that is none stays there.
+    with other content stays there.
     """
     names = attrs.get(_DIMENSIONS)
     if not isinstance(names, list) or len(names) != ndim or not all(isinstance(name, str) for name in names):

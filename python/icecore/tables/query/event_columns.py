@@ -73,7 +73,7 @@ class EventColumns(Mapping[str, EventColumn]):
 
     def __init__(self, group: Group) -> None:
         self._group = group
-        self.repo = group.repo
+        self.repo, self.path = group.repo, group.path
         self._prefix = group.path.rstrip("/") + "/"
         self._kinds: dict[str, str] = {}
         self._made: dict[str, EventColumn] = {}
@@ -317,7 +317,7 @@ def _unknown(columns: EventColumns, name: str) -> errors.Error:
         )
     shown = ", ".join(list(columns)[:_SHOWN]) + (", …" if len(columns) > _SHOWN else "")
     hint = suggestion(name, columns, f"there are {shown}")
-    return errors.make("not-found", f"there is no column {name}", hint)
+    return errors.make("not-found", f"{columns.path} has no column {name}", hint)
 
 
 def accept_names(pattern: Filter) -> Callable[[str], bool]:

@@ -235,7 +235,7 @@ def _field(value: Any, node: ast.Attribute) -> Any:
     """Return a field of records."""
     fields = getattr(value, "fields", [])
     if node.attr not in fields:
-        message = f"{ast.unparse(node)}: there is no field {node.attr}"
+        message = f"{ast.unparse(node)}: the record has no field {node.attr}"
         raise errors.make("invalid", message, f"there are {', '.join(fields)}" if fields else _HINT)
     return value[node.attr]
 
@@ -261,7 +261,7 @@ def _call(name: str, arguments: list[Any]) -> Any:
         if name in ("num", "len"):
             return ak.to_numpy(ak.num(value, axis=1))
         return getattr(ak, name)(value, axis=-1)
-    raise errors.make("invalid", f"there is no function {name} of {len(arguments)} arguments", _HINT)
+    raise errors.make("invalid", f"unknown function {name} with {len(arguments)} arguments", _HINT)
 
 
 # Skip zones of entries that a cut can't select, by a where-clause over its flat columns.
@@ -405,7 +405,7 @@ def _is_truth(node: ast.expr) -> bool:
 
 
 def _number(node: ast.expr) -> int | float | None:
-    """Return the value of a numeric literal, which may have a sign; NaN is none."""
+    """Return the value of a numeric literal, which may have a sign; None for NaN and other expressions."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _number(node.operand)
         return None if number is None else -number

@@ -231,7 +231,7 @@ def doubtful(state: FileState) -> Iterator[str]:
         yield f"{spec.label} says {spec.rows:,} rows, the file has {found:,}"
     if spec is not None and (line := state.beyond):
         said = f"{spec.label} says {spec.rows:,} rows"
-        yield f"{said}; what follows looks like more of them, and is none: {decoded(line)[:60]!r}"
+        yield f"{said}; the lines after them look like rows, but are not: {decoded(line)[:60]!r}"
 
 
 def _cut(state: FileState) -> list[str]:

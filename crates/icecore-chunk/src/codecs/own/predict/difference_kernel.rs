@@ -22,7 +22,7 @@ const MOST: usize = 4;
 /// its axis and the distance between partners in elements.
 pub(super) struct DifferenceKernel {
     pub row: Extent,
-    /// Consecutive rows with a step between rows; all rows if there is no such step.
+    /// Consecutive rows with a step between rows; all rows if no step separates them.
     pub plane: Extent,
     others: Vec<Extent>,
     pub sortable: bool,

@@ -1,0 +1,1 @@
+"""Commands for versions, maintenance and copies of repositories."""

@@ -1,0 +1,1 @@
+"""Write planned arrays, links, tables and trends."""

@@ -1,0 +1,1 @@
+"""Versions of a repository, their differences, and copies."""

@@ -1,0 +1,1 @@
+"""Where a repository is stored: options, logins and the native object."""
