@@ -12,6 +12,7 @@ import numpy as np
 from icecore import errors
 from icecore.ingest.plan.repository_source import linked_entry
 from icecore.repository import address
+from icecore.sources.files.content_check import is_checksum
 from icecore.sources.files.identity import file_url
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Reader, Region, blocks
 
@@ -329,16 +330,17 @@ def _in_repository(entry: ArrayEntry) -> int:
     return entry.nbytes * len(entry.native) // max(int(np.prod(entry.grid)), 1)
 
 
-#: size and time of each file
-_States = dict[str, tuple[int, int]]
+#: size, time and ETag ("" for a local file, whose stored one is a checksum of ours)
+_State = tuple[int, int, str]
+_States = dict[str, _State]
 
 
 def linked_files(repo: Repo, paths: Sequence[str], every: bool = False) -> _States:
-    """Return size and time of linked files, by URL: of the first linked array, or of all."""
+    """Return the recorded states of linked files, by URL: of the first linked array, or of all."""
     found: _States = {}
     for path in paths:
         links = repo._array(path)._native.links()[0]
-        found |= {url: (state or (-1, -1))[:2] for url, state in links}
+        found |= {url: _state(*state) for url, state in links if state is not None}
         if found and not every:
             break
     return found
@@ -369,12 +371,15 @@ def _same_files(source: str, seen: _States, known: _States) -> None:
         raise errors.make("source-changed", f"{name} changed since it was linked", hint)
 
 
-def _states(entries: Iterator[ArrayEntry]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the linked files of arrays, with size and time."""
+def _states(entries: Iterator[ArrayEntry]) -> Iterator[tuple[str, _State]]:
+    """Yield the linked files of arrays, with their states."""
     for links in (entry.links for entry in entries if entry.links is not None):
-        yield from zip(
-            links.urls, zip(links.sizes.tolist(), links.mtimes_ns.tolist(), strict=True), strict=True
-        )
+        columns = links.sizes.tolist(), links.mtimes_ns.tolist(), links.etags
+        yield from zip(links.urls, map(_state, *columns), strict=True)
+
+
+def _state(size: int, mtime_ns: int, etag: str | None) -> _State:
+    return size, mtime_ns, "" if etag is None or is_checksum(etag) else etag
 
 
 # Rows of an array as an array of its own.
