@@ -29,8 +29,16 @@ def test_the_ranks_of_a_model(tmp_path: Path) -> None:
     """Each step is one commit; no data passes through the process that commits."""
     repo = icecore.create(tmp_path / "r")
     with multiprocessing.get_context("spawn").Pool(2) as pool, repo.writer("model") as w:
-        t = w.array("/run/t", "f4", (0, 8 * RANKS, 20), ("time", "y", "x"), chunks=(1, 8, 20), codec="zstd")
-        time = w.array("/run/time", "f8", (0,), ("time",), chunks=(1,), codec="zstd")
+        t = w.array(
+            "/run/t",
+            "f4",
+            (0, 8 * RANKS, 20),
+            ("time", "y", "x"),
+            chunks=(1, 8, 20),
+            shards=(1, 8, 20),
+            codec="zstd",
+        )
+        time = w.array("/run/time", "f8", (0,), ("time",), chunks=(1,), shards=(1,), codec="zstd")
         for step in range(3):
             t.resize((step + 1, 8 * RANKS, 20))
             time.resize((step + 1,))
@@ -51,7 +59,7 @@ def test_the_ranks_of_a_model(tmp_path: Path) -> None:
 def test_blocks_that_other_processes_would_overwrite(tmp_path: Path) -> None:
     repo = icecore.create(tmp_path / "r")
     with repo.writer() as w:
-        w.array("/t", "f4", (10, 9), chunks=(4, 5), codec="zstd")
+        w.array("/t", "f4", (10, 9), chunks=(4, 5), shards=(4, 5), codec="zstd")
         parts = w.parts()
         part = parts.open()
         for start, shape, what in (
@@ -87,8 +95,8 @@ def test_rounded_arrays_and_existing_ones(tmp_path: Path) -> None:
     repo = icecore.create(tmp_path / "r")
     values = np.random.default_rng(0).normal(280, 5, (6, 4))
     with repo.writer() as w:
-        w.array("/a", "f8", (6, 4), chunks=(3, 4), codec="round(rel=1e-3)+zstd")
-        w.array("/b", "i4", (6,), chunks=(3,))[...] = np.arange(6)
+        w.array("/a", "f8", (6, 4), chunks=(3, 4), shards=(3, 4), codec="round(rel=1e-3)+zstd")
+        w.array("/b", "i4", (6,), chunks=(3,), shards=(3,))[...] = np.arange(6)
     with icecore.open(tmp_path / "r").writer() as w:
         _ = w["/a"], w["/b"]
         part = w.parts().open()

@@ -54,7 +54,7 @@ class PartWriter:
         >>> import icecore, numpy as np, tempfile
         >>> repo = icecore.create(tempfile.mkdtemp() + "/r")
         >>> with repo.writer("step 0") as w:
-        ...     _ = w.array("/t", "f4", (1, 4, 6), chunks=(1, 2, 6), codec="zstd")
+        ...     _ = w.array("/t", "f4", (1, 4, 6), chunks=(1, 2, 6), shards=(1, 2, 6), codec="zstd")
         ...     parts = w.parts()  # send it to the other processes
         ...     found = []
         ...     for rank in range(2):  # each in a process of its own
@@ -79,7 +79,7 @@ class PartWriter:
             self._nodes[path] = Node(path, True, document)
 
     def write(self, path: str, start: Sequence[int], block: Any) -> None:
-        """Write a block that consists of whole chunks (or shards), but for the ends of the array.
+        """Write a block that consists of whole shards (or chunks), but for the ends of the array.
 
         Args:
             path: the path of the array.
@@ -88,7 +88,7 @@ class PartWriter:
 
         Raises:
             Error: ``not-found`` for an array that the writer did not use; ``invalid`` for a block that begins
-                or ends inside a chunk, which two processes would write.
+                or ends inside a shard, which two processes would write.
         """
         path = address.absolute(path)
         node = self._nodes.get(path)
@@ -135,8 +135,10 @@ def _check(node: Node, start: tuple[int, ...], shape: tuple[int, ...]) -> None:
         else:
             is_whole = first % length == 0 and (stop == full or stop % length == 0)
         if not is_whole:
-            message = f"{node.path}: the block is {first} to {stop} along axis {axis}, chunks have {length}"
-            hint = "write whole chunks: choose chunks= that divide the blocks of all processes"
+            message = (
+                f"{node.path}: the block is {first} to {stop} along axis {axis}, its shards have {length}"
+            )
+            hint = "write whole shards: choose shards= (and chunks=) that divide the blocks of all processes"
             raise errors.make("invalid", message, hint)
 
 

@@ -210,7 +210,7 @@ class Writer(OpenWriter):
     def parts(self) -> Parts:
         """Return the arrays that this writer used so far, for other processes that write blocks of them.
 
-        The result can be pickled. Each process opens it (``part = parts.open()``), writes whole chunks
+        The result can be pickled. Each process opens it (``part = parts.open()``), writes whole shards
         (``part.write(path, start, block)``) and returns ``part.close()`` for :meth:`merge`. Create or resize
         the arrays first. Codecs stay as they are then: name one, or write a block before, which ``auto``
         measures.
@@ -222,7 +222,7 @@ class Writer(OpenWriter):
             >>> import icecore, numpy as np, tempfile
             >>> repo = icecore.create(tempfile.mkdtemp() + "/r")
             >>> with repo.writer() as w:
-            ...     _ = w.array("/t", "f4", (4,), chunks=(2,), codec="zstd")
+            ...     _ = w.array("/t", "f4", (4,), chunks=(2,), shards=(2,), codec="zstd")
             ...     part = w.parts().open()  # in another process
             ...     part.write("/t", (2,), [5, 6])
             ...     w.merge([part.close()])
@@ -248,7 +248,7 @@ class Writer(OpenWriter):
             >>> import icecore, tempfile
             >>> repo = icecore.create(tempfile.mkdtemp() + "/r")
             >>> with repo.writer() as w:
-            ...     _ = w.array("/t", "f4", (2,), chunks=(1,), codec="zstd")
+            ...     _ = w.array("/t", "f4", (2,), chunks=(1,), shards=(1,), codec="zstd")
             ...     part = w.parts().open()
             ...     part.write("/t", (1,), [7])
             ...     w.merge([part.close()])

@@ -49,7 +49,8 @@ class Growing:
         Raises:
             Error: ``source-changed`` if a linked file changed since, unless its rows are replaced.
         """
-        known = linked_files(self.repo, [address.join(self.root, path) for path in self._paths])
+        paths = [address.join(self.root, path) for path in self._paths]
+        known = linked_files(self.repo, paths, every=self.coordinate is not None)
         new, again = [], []
         for each in maps:
             seen = list(_states(each.arrays[path] for path in self._paths if path in each.arrays))
