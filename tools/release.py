@@ -35,7 +35,7 @@ def line(name, found):
 for name in sorted(icecore.__all__):
     found = getattr(icecore, name)
     line(f"icecore.{name}", found)
-    for part in sorted(vars(found)) if inspect.isclass(found) else ():
+    for part in sorted(dir(found)) if inspect.isclass(found) else ():
         if not part.startswith("_"):
             line(f"icecore.{name}.{part}", getattr(found, part))
 try:

@@ -51,19 +51,14 @@ COMMAND = '''"""``icecore toy``: print a greeting."""
 
 from __future__ import annotations
 
-import typer
+from icecore.cli.console import RepoArgument, emit
 
-from icecore.cli.console import RepoArgument, emit, examples
+EXAMPLES = ("icecore toy a", "icecore toy b")
 
 
 def toy(repo: RepoArgument) -> None:
     """Greet a repository."""
     emit({}, False, f"hello {repo}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("icecore toy a", "icecore toy b"))(toy)
 '''
 
 

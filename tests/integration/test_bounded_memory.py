@@ -45,8 +45,8 @@ VERBS = {
     "verify": "verify HOME/r.icecore --deep --history",
     "diff": "diff HOME/r.icecore main main",
     "clone": "clone HOME/r.icecore HOME/c.icecore",
-    "stats": "run stats HOME/r.icecore:/data/line",
-    "histogram": "run histogram HOME/r.icecore:/data/line",
+    "stats": "run stats HOME/r.icecore -p table=/table",
+    "histogram": "run histogram HOME/r.icecore -p table=/table -p column=b",
 }
 CODE = """
 import resource, shlex, sys

@@ -225,3 +225,29 @@ def test_wrong_sources(
     assert error.value.kind == kind
     assert "password" not in str(error.value)
     assert not (tmp_path / "r.icecore").exists()
+
+
+def test_copies_to_and_from_a_bucket(server: dict[str, str], files: Path, tmp_path: Path) -> None:
+    """A clone in a bucket, one from it, what is new, and an object that is mended from a copy."""
+    here, back = tmp_path / "here.icecore", tmp_path / "back.icecore"
+    with icecore.create(here).writer("first") as w:
+        w.array("/x", "f8", DATA.shape, chunks=(10, 200), codec="zstd")[...] = DATA
+    repo = icecore.open(here)
+    repo.tag("v1")
+    assert icecore.clone(here, "s3://out/copy", target_storage=server).versions == 2
+    icecore.clone("s3://out/copy", back, storage=server)
+    with icecore.open(here).writer("second") as w:
+        w["/x"][0] = 3
+    icecore.pull("s3://out/copy", storage=server)
+    ids = [version.id for version in icecore.open(here).log()]
+    assert [version.id for version in icecore.open("s3://out/copy", storage=server).log()] == ids
+    assert [version.id for version in icecore.open(back).log()] == ids[1:]
+    assert icecore.open("s3://out/copy@v1", storage=server)["/x"][0, 5] == DATA[0, 5]
+
+    damaged = max((files / "out" / "copy" / "chunks").iterdir(), key=lambda file: file.stat().st_size)
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged.write_bytes(content)
+    found = icecore.repair("s3://out/copy", here, storage=server)
+    assert [name.rpartition("/")[2] for name in found.mended] == [damaged.name]
+    np.testing.assert_array_equal(icecore.open("s3://out/copy", storage=server)["/x"][1:], DATA[1:])

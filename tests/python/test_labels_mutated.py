@@ -35,7 +35,7 @@ def test_labels_that_once_hung_or_overflowed(tmp_path: Path) -> None:
     (tmp_path / "t.fmt").write_text(CONTAINER, newline="")
     label = tmp_path / "t.lbl"
     label.write_text(PDS3.replace("BYTES = 5\r\n    UNIT", "BYTES = 5"), newline="")
-    with pytest.raises(errors.Error, match=r"no statement can be made .* in line 2[0-9]"):
+    with pytest.raises(errors.Error, match=r"the text near .* in line 2[0-9] is not a statement"):
         icecore.pack(label, into="memory://", group="/t")
     for length in ("999999999999", "4294967295"):
         label.write_text(PDS3.replace("BYTES = 9", f"BYTES = {length}"), newline="")

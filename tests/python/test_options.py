@@ -15,7 +15,7 @@ import typer
 from icecore.cli import table
 from icecore.ingest.options import AssayOptions, LinkOptions, PackOptions, RelinkOptions
 from icecore.options import accepts, described, option
-from icecore.tables.query.scan_options import ScanOptions
+from icecore.tables.query.scan_options import ArraysOptions, IterateOptions, ScanOptions
 
 PACKAGE = Path(icecore.__file__).parent
 FUNCTIONS = {
@@ -25,11 +25,15 @@ FUNCTIONS = {
     "assay": (icecore.assay, AssayOptions),
     "query": (icecore.Table.scan, ScanOptions),
 }
+METHODS = {
+    "arrays": (icecore.Table.arrays, ArraysOptions),
+    "iterate": (icecore.Table.iterate, IterateOptions),
+}
 
 
-@pytest.mark.parametrize("verb", FUNCTIONS)
+@pytest.mark.parametrize("verb", [*FUNCTIONS, *METHODS])
 def test_signature_and_docstring_list_every_option(verb: str) -> None:
-    function, options = FUNCTIONS[verb]
+    function, options = (FUNCTIONS | METHODS)[verb]
     parameters = dict(inspect.signature(function).parameters)
     parameters.pop("self", None)
     assert list(parameters) == [field.name for field in dataclasses.fields(options)]

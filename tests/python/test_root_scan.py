@@ -84,3 +84,29 @@ def test_duckdb(tree):
     lists = [each for each in events.Muon_pt.to_list() if each and each[0] > 20]
     assert row == (len(lists), sum(map(len, lists)))
     assert muons is not None
+
+
+def test_a_table_of_lists_alone(tmp_path):
+    awkward = pytest.importorskip("awkward")
+    hits = [[1], [], [2, 3]]
+    with uproot.recreate(tmp_path / "n.root") as file:
+        file.mkrntuple("Events", {"hits": awkward.Array(hits)})
+    icecore.link(tmp_path / "n.root", tmp_path / "r.icecore", group="/")
+    table = icecore.open(tmp_path / "r.icecore").table("/Events")
+    scan = table.scan(["hits"])
+    assert scan.read_all()["hits"].to_pylist() == hits
+    assert scan.whole() == []
+    with pytest.raises(icecore.Error, match="has only columns of lists") as caught:
+        scan.report()
+    assert caught.value.kind == "unsupported"
+    with pytest.raises(icecore.Error, match="no flat columns that could select rows"):
+        table.scan(["hits"], limit=3)
+
+
+def test_the_cost_of_selecting_rows(tree):
+    table, events = tree
+    scan = table.scan(["Muon_pt"], where="met > 40")
+    count = scan.count()
+    assert count == int((events.met > 40).to_numpy().sum())
+    report = scan.report()
+    assert (report["rows"], report["rows_out"]) == (len(table), count)

@@ -10,7 +10,7 @@ import h5py
 import icecore
 import numpy as np
 import pytest
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 
 SHAPE = (10_000_000, 1_000_000)  # 1e13 elements
 CHUNK = (250, 400)
@@ -130,14 +130,14 @@ def test_a_sparse_array_behind_another(tmp_path: Path, fill: int) -> None:
 
 
 def test_places_to_sample() -> None:
-    held = Held((1 << 40, 1 << 20), (1 << 10, 1 << 10), np.array([1 << 39, 5], "u8"))
+    held = StoredChunks((1 << 40, 1 << 20), (1 << 10, 1 << 10), np.array([1 << 39, 5], "u8"))
     assert held.places((1 << 10, 1 << 10)).tolist() == [[0, 5], [1 << 29, 0]]
-    every = Held((100, 100), (10, 10), np.arange(100, dtype="u8"))
+    every = StoredChunks((100, 100), (10, 10), np.arange(100, dtype="u8"))
     assert every.full
     assert len(every.places((10, 10))) == 100
-    inside = Held((1000,), (1000,), np.array([0], "u8")).places((10,))
+    inside = StoredChunks((1000,), (1000,), np.array([0], "u8")).places((10,))
     assert inside.shape == (1, 1)
     assert 0 <= inside[0, 0] < 100
-    assert Held((1000,), (10,), np.array([], "u8")).places((10,)).shape == (0, 1)
-    many = Held((1 << 40,), (1 << 10,), np.arange(1 << 16, dtype="u8"))
+    assert StoredChunks((1000,), (10,), np.array([], "u8")).places((10,)).shape == (0, 1)
+    many = StoredChunks((1 << 40,), (1 << 10,), np.arange(1 << 16, dtype="u8"))
     assert 4000 < len(many.places((1 << 10,))) <= 4096

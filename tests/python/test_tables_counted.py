@@ -114,7 +114,7 @@ def test_rows_of_one_length_behind_the_last_one_are_told(tmp_path: Path) -> None
         _, report, again = round_trip(path, tmp_path, replace=True)
         assert again == text
         assert [note.message[:31] for note in report.notes] == [
-            "t.lbl says 400 rows; what follow"[:31]
+            "t.lbl says 400 rows; the lines after"[:31]
         ] * told
 
 

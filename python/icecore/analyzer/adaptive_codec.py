@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from icecore.analyzer.choose_codec import plan
+from icecore.analyzer.choose_codec import Subject, plan
 from icecore.analyzer.drift_monitor import Watch, choice, goal_of, is_choice
 from icecore.analyzer.measure import Goal
 from icecore.analyzer.sample import Kind, Reader
@@ -125,7 +125,7 @@ class Adapting:
 
     def _decide(self, shape: Sequence[int], read: Reader, nbytes: int) -> tuple[list[Codec], dict[str, Any]]:
         began = time.perf_counter()
-        planned = plan(self._kind, shape, self._chunk, read, self._goal, self._portable)
+        planned = plan(Subject(self._kind, shape, self._chunk, read, self._portable), self._goal)
         found = planned.codecs
         if self._grows and planned.record and not is_choice(found):
             found = choice([found])

@@ -11,7 +11,7 @@ from icecore.analyzer.measure import KEPT, Choice, Goal, Measurement, confirmed,
 from icecore.analyzer.sample import Kind, Reader, Sample, take, within
 from icecore.codecs import spec
 from icecore.repository import zarr_dtypes
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 
 #: smallest array to measure, in bytes, for ``archive``; the other goals use ``KEPT``
 _TINY = 4 << 10
@@ -40,40 +40,49 @@ class Planned:
         return float(ratio) if isinstance(ratio, int | float) else 1.0
 
 
-def plan(
-    kind: Kind,
-    shape: Sequence[int],
-    chunk: Sequence[int],
-    read: Reader,
-    goal: Goal,
-    portable: bool = False,
-    alone: bool = False,
-    held: Held | None = None,
-) -> Planned:
+@dataclass(frozen=True)
+class Subject:
+    """An array whose codecs are chosen.
+
+    Attributes:
+        kind: data type and fill value of the elements.
+        shape: shape of the array.
+        chunk: shape of a chunk.
+        read: returns the elements of a region.
+        portable: only codecs of core Zarr v3.
+        alone: whether the array is and stays a single chunk outside a shard.
+        held: chunks that the source stores, if it is sparse.
+    """
+
+    kind: Kind
+    shape: Sequence[int]
+    chunk: Sequence[int]
+    read: Reader
+    portable: bool = False
+    alone: bool = False
+    held: StoredChunks | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the decoded array."""
+        return prod(self.shape) * zarr_dtypes.itemsize(self.kind.dtype)
+
+
+def plan(of: Subject, goal: Goal) -> Planned:
     """Return codecs for an array, chosen by measurements on some of its chunks.
 
     ``balanced`` spends about 15 % of the expected pack time of a large array. On an array below 16 MB it
     measures a few codecs on two chunks and confirms the best on more chunks, in about 60 ms. ``speed`` spends
     as little on any array. ``archive`` spends up to 20 s on a large array.
-
-    Args:
-        kind: data type and fill value of the elements.
-        shape: shape of the array.
-        chunk: shape of a chunk.
-        read: returns the elements of a region.
-        goal: goal of the choice.
-        portable: only codecs of core Zarr v3.
-        alone: whether the array is and stays a single chunk outside a shard.
-        held: chunks that the source stores, if it is sparse.
     """
-    fallback = spec.resolve("default", kind.data_type, kind.dtype, chunk, portable)
-    nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
+    kind, nbytes = of.kind, of.nbytes
+    fallback = spec.resolve("default", kind.data_type, kind.dtype, of.chunk, of.portable)
     if nbytes < (_TINY if goal.name == "archive" else KEPT):
         return Planned(fallback)
-    found = chosen(kind, shape, chunk, read, goal, portable, alone, held)
+    found = chosen(of, goal)
     if found.choice is None:
         return Planned(fallback)
-    return Planned(found.choice.codecs, _record(found) if nbytes >= KEPT else {}, portable)
+    return Planned(found.choice.codecs, _record(found) if nbytes >= KEPT else {}, of.portable)
 
 
 @dataclass(frozen=True)
@@ -85,42 +94,40 @@ class Chosen:
     sample: Sample
 
 
-def chosen(
-    kind: Kind,
-    shape: Sequence[int],
-    chunk: Sequence[int],
-    read: Reader,
-    goal: Goal,
-    portable: bool = False,
-    alone: bool = False,
-    held: Held | None = None,
-) -> Chosen:
+def chosen(of: Subject, goal: Goal) -> Chosen:
     """Measure and choose as :func:`plan` does; an assay uses the same choices.
 
     For ``balanced`` and ``speed``, the best codecs of a first measurement are measured again in turn. The
     choice and the figures come from this last measurement.
     """
-    nbytes = prod(shape) * zarr_dtypes.itemsize(kind.dtype)
+    kind, nbytes = of.kind, of.nbytes
     quick, archive = goal.name == "speed", goal.name == "archive"
     if small := not archive and (quick or nbytes < _SMALL):
-        part = within(chunk, zarr_dtypes.itemsize(kind.dtype), _PART)
-        sample = take(kind, shape, part, read, 0, _FEW, held)
+        part = within(of.chunk, zarr_dtypes.itemsize(kind.dtype), _PART)
+        sample = take(kind, of.shape, part, of.read, 0, _FEW, of.held)
     else:
-        sample = chunks(kind, shape, chunk, read, nbytes, archive, held)
+        sample = chunks(of, nbytes, archive)
     effort = "full" if archive else "fast" if quick else "short" if small else "usual"
     seconds = ARCHIVE_SECONDS if archive else 0.02 + _SHARE * nbytes / _PACK_SPEED
+    alone = of.alone and not small
     found = measure(
-        kind, sample, [goal], effort=effort, portable=portable, seconds=seconds, alone=alone and not small
+        kind,
+        sample,
+        [goal],
+        effort=effort,
+        portable=of.portable,
+        seconds=seconds,
+        alone=alone,
     )
     choice = found.choices.get(goal.name)
     if choice is None or nbytes < KEPT or archive:
         return Chosen(choice, found, sample)
     if small:
         least = min(nbytes, _SMALL) if quick else nbytes
-        sample = chunks(kind, shape, chunk, read, least, archive, held)
+        sample = chunks(of, least, archive)
     base = None
     if quick:
-        base = chosen(kind, shape, chunk, read, Goal("balanced"), portable, alone, held).choice
+        base = chosen(of, Goal("balanced")).choice
     again = confirmed(kind, sample, choice, seconds, base)
     found = _with_finals(found, again)
     return Chosen(again.choices.get(goal.name, choice), found, sample)
@@ -134,18 +141,10 @@ def _with_finals(first: Measurement, finals: Measurement) -> Measurement:
     return Measurement(candidates, {**first.choices, **finals.choices})
 
 
-def chunks(
-    kind: Kind,
-    shape: Sequence[int],
-    chunk: Sequence[int],
-    read: Reader,
-    nbytes: int,
-    archive: bool,
-    held: Held | None,
-) -> Sample:
+def chunks(of: Subject, nbytes: int, archive: bool) -> Sample:
     """Read whole chunks, as many as the goal justifies."""
     most = min(max(nbytes // 32, 2 << 20), 16 << 20 if archive else 6 << 20)
-    return take(kind, shape, chunk, read, (2 << 20) if archive else (1 << 19), most, held)
+    return take(of.kind, of.shape, of.chunk, of.read, (2 << 20) if archive else (1 << 19), most, of.held)
 
 
 def _record(chosen: Chosen) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from icecore.repository import zarr_dtypes
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 
 Reader = Callable[[tuple[slice, ...]], np.ndarray]
 #: size of the part of a chunk for a quick measurement, in bytes
@@ -59,7 +59,7 @@ def take(
     read: Reader,
     whole: int,
     most: int,
-    held: Held | None = None,
+    held: StoredChunks | None = None,
 ) -> Sample:
     """Read a sample of chunks that represents the array.
 

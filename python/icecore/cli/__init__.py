@@ -12,9 +12,11 @@ from typing import NoReturn
 
 import typer
 
+from icecore.cli.console import examples
 from icecore.cli.process import configure, describe, leave
 
-#: folder → its commands, in the order of ``icecore --help``; each has a module of its name, except ``run``
+#: folder → its commands, in the order of ``icecore --help``; each is a function in a module of its
+#: name (``run``: ``run_product``), with ``EXAMPLES`` for its help
 FOLDERS = {
     "write.": ("demo", "link", "pack", "relink", "reframe", "assay"),
     "read.": ("ls", "info", "read", "query", "run", "restore", "export", "explain", "plot", "trend"),
@@ -53,7 +55,8 @@ def table(verbs: Sequence[str] = VERBS) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for verb in verbs:
-        import_module(f"icecore.cli.{_MODULES[verb]}").register(app)
+        module = import_module(f"icecore.cli.{_MODULES[verb]}")
+        app.command(epilog=examples(*module.EXAMPLES))(getattr(module, verb))
     return app
 
 

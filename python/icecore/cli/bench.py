@@ -10,8 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, emit, examples, print_stderr
+from icecore.cli.console import Json, emit, print_stderr
 from icecore.filesystem.atomic_output import folder
+
+EXAMPLES = (
+    "icecore bench pds icecore-demo/diviner.tab --json",
+    "icecore bench ligo --quick",
+    "icecore bench pstore icecore-demo/grid.nc",
+)
 
 
 def bench(
@@ -62,14 +68,3 @@ def study(name: str) -> Callable[..., Any]:
         raise errors.make("not-found", f"unknown study {name!r}", hint)
     run: Callable[..., Any] = found[name].load()
     return run
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore bench pds icecore-demo/diviner.tab --json",
-            "icecore bench ligo --quick",
-            "icecore bench pstore icecore-demo/grid.nc",
-        )
-    )(bench)

@@ -48,7 +48,11 @@ RepoArgument = Annotated[
 PathArgument = Annotated[str, typer.Argument(metavar="PATH", help="Path inside the repository.")]
 SelArgument = Annotated[
     str | None,
-    typer.Argument(metavar="SEL", help='"0:10, :, ::4" or "time=0:10, lat=3"; default: everything.'),
+    typer.Argument(
+        metavar="SEL",
+        help='Places: "0:10, :, ::4" or "time=0:10, lat=3". Coordinates: "lat=45.0, time=2020-01..2020-02", '
+        "with both ends. Default: everything.",
+    ),
 ]
 RtolOption = Annotated[
     float | None,
@@ -238,12 +242,21 @@ Verbose = Annotated[
 _ROWS = 20
 
 
-def finish(done: str, report: Report, into: str, json: bool, verbose: bool) -> None:
+def finish(
+    done: str,
+    report: Report,
+    into: str,
+    json: bool,
+    verbose: bool,
+    storage: dict[str, str] | None = None,
+) -> None:
     """Print the report or the plan, then the failures; exit with status 2 if there are any."""
     print_notes(report, verbose)
     print_failures(report.failures)
     committed = f"{into}: snapshot {report.snapshot} was committed nevertheless" if report.snapshot else ""
-    emit(report.as_dict(), json, _text(done, report, into, verbose), done=committed)
+    by = _readers(report, into, storage)
+    found = report.as_dict() | ({"readable_by": by} if by else {})
+    emit(found, json, _text(done, report, into, verbose, by), done=committed)
     if report.failures:
         raise typer.Exit(2)
 
@@ -285,7 +298,23 @@ def _arrays(report: Report, verbose: bool) -> str:
     return f"{summarize(report.rows)}\n(-v lists every array)"
 
 
-def _text(done: str, report: Report, into: str, verbose: bool) -> str:
+def _readers(report: Report, into: str, storage: dict[str, str] | None) -> str:
+    """Return which programs can read the arrays of a committed report; empty without a commit."""
+    from icecore.codecs.readers import summary
+    from icecore.repository.open import open
+
+    if not report.snapshot or report.dry_run:
+        return ""
+    paths = {row.path for row in report.rows if row.how != "skipped"}
+    version = open(into, storage=storage).at(report.snapshot)
+    return summary(
+        node.document
+        for node in version._visible()
+        if node.is_array and (node.path in paths or node.parent in paths)
+    )
+
+
+def _text(done: str, report: Report, into: str, verbose: bool, by: str) -> str:
     shown = _arrays(report, verbose)
     stored = report.bytes_stored + sum(row.bytes for row in report.rows if row.how in ("linked", "mixed"))
     counts = [f"{report.count(how)} {how}" for how in ("linked", "mixed", "copied", "packed", "skipped")]
@@ -299,6 +328,7 @@ def _text(done: str, report: Report, into: str, verbose: bool) -> str:
         size = f"{text.size(report.bytes_raw)} raw, {text.size(stored)} stored ({ratio})"
         if done == "linked":
             size += f"; {text.size(report.bytes_stored)} of it in the repository"
+        lines += [f"readable by {by}"] if by else []
         where = f"snapshot {report.snapshot}" if report.snapshot else "nothing was committed"
         lines += [size, f"{into}: {where}, {report.seconds:.2f} s"]
     return "\n".join(lines)

@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
+from icecore.cli.console import AllowLinks, StorageOption, print_stderr, settings
 
 if TYPE_CHECKING:
     from icecore.integrations.arrakis import Server
     from icecore.service.delegate import Delegate
+
+EXAMPLES = (
+    "icecore serve icecore-demo/demo.icecore",
+    "icecore serve icecore-demo --port 0",
+)
 
 
 def serve(
@@ -266,10 +271,3 @@ def append_user(users: Path | None, name: str) -> None:
     kept = [each for each in lines if not each.startswith(f"{name}:") or each.startswith(f"{name}:token:")]
     users.touch(mode=0o600)
     users.write_text("\n".join([*kept, line, ""]))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples("icecore serve icecore-demo/demo.icecore", "icecore serve icecore-demo --port 0")
-    )(serve)

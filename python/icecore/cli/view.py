@@ -14,8 +14,10 @@ from urllib.parse import quote
 
 import typer
 
-from icecore.cli.console import AllowLinks, StorageOption, examples, print_stderr, settings
+from icecore.cli.console import AllowLinks, StorageOption, print_stderr, settings
 from icecore.repository import address
+
+EXAMPLES = ("icecore view icecore-demo/demo.icecore --help",)
 
 
 def view(
@@ -117,12 +119,3 @@ def _from_parent() -> dict[str, Any]:
 
     threading.Thread(target=wait, daemon=True).start()
     return options
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore view icecore-demo/demo.icecore --help",
-        )
-    )(view)

@@ -10,20 +10,41 @@ import h5py
 import numpy as np
 
 from icecore import errors
+from icecore.export.decoded import ENCODING
 from icecore.filesystem.atomic_output import room
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import companions
 from icecore.repository.selection import kept_axes, per_axis
 from icecore.repository.time_axis import KEY, TimeAxis
 from icecore.repository.typed_attributes import marker, typed
+from icecore.sources.mapping.time_units import is_time
 
 #: bytes of a file besides its data, with attributes and small coordinates
 _OVERHEAD = 1 << 16
-_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
+#: attributes that the libraries of HDF5 and netCDF write themselves
+OWN = (
+    "DIMENSION_LIST",
+    "REFERENCE_LIST",
+    "CLASS",
+    "NAME",
+    "_Netcdf4Dimid",
+    "_Netcdf4Coordinates",
+    "_NCProperties",
+)
+NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable. {:10d}"
 
 
-def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcdf: bool) -> None:
+def write(
+    array: Array,
+    sel: tuple[Any, ...],
+    data: np.ndarray,
+    path: str,
+    netcdf: bool,
+    is_decoded: bool = False,
+) -> None:
     """Write ``data``, the selection ``sel`` of ``array``, and the matching part of its coordinates.
+
+    The attributes of decoded data don't describe how values were stored.
 
     A time axis becomes that of the selection; it is left out if the selected samples have none.
     """
@@ -33,7 +54,7 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
     names = [_name(array, axis, i) for i, axis in enumerate(axes)]
     with h5py.File(path, "w", track_order=True) as file:
         for key, value in typed(array.repo[array._node.parent]._node).items():
-            _set_attribute(file, key, value)
+            set_attribute(file, key, value)
         lengths = dict(zip(names, data.shape, strict=True))
         for _, dims, values in beside:
             lengths |= dict(zip(dims, values.shape, strict=True))
@@ -44,11 +65,12 @@ def write(array: Array, sel: tuple[Any, ...], data: np.ndarray, path: str, netcd
                 dataset.make_scale(name)
             elif name != array.name or array.ndim != 1:
                 dataset = file.create_dataset(name, (length,), ">f4")
-                dataset.make_scale(_NO_VARIABLE.format(length))
+                dataset.make_scale(NO_VARIABLE.format(length))
             if netcdf and name in file:
                 file[name].attrs["_Netcdf4Dimid"] = np.int32(i)
         target = array.name if array.name not in file else f"{array.name}_values"
-        dataset = _dataset(file, target, data, array, netcdf)
+        without = ENCODING if is_decoded and not is_time(array.attrs.get("units")) else ()
+        dataset = _dataset(file, target, data, array, netcdf, without)
         _time_axis(dataset, array, sel)
         if names == [target]:
             dataset.make_scale(target)
@@ -75,7 +97,7 @@ def _time_axis(dataset: h5py.Dataset, array: Array, sel: tuple[Any, ...]) -> Non
     if part is None:
         del dataset.attrs[KEY]
     else:
-        _set_attribute(dataset, KEY, part.attribute())
+        set_attribute(dataset, KEY, part.attribute())
 
 
 def _attach(file: h5py.File, dataset: h5py.Dataset, names: Sequence[str]) -> None:
@@ -95,7 +117,7 @@ def _beside(
     """Return the coordinate arrays with their remaining dimensions and values."""
     found = []
     for each, cut in companions(array, sel):
-        if (netcdf and not _is_netcdf(each.dtype)) or (each.ndim and None in axes):
+        if (netcdf and not is_netcdf(each.dtype)) or (each.ndim and None in axes):
             continue
         if any(isinstance(item, range) for item in cut):
             message = f"{each.path} has no values outside {array.path}, which is padded there"
@@ -108,31 +130,47 @@ def _beside(
     return found
 
 
-def _dataset(file: h5py.File, name: str, data: np.ndarray, source: Array, netcdf: bool) -> h5py.Dataset:
-    attrs = typed(source._node)
-    if "flag_values" in source._node.ours.get("enum", ()):  # CF requires the variable's dtype
-        attrs["flag_values"] = np.array(attrs["flag_values"], source.dtype)
-    data, extra = _storable(source, data, netcdf)
-    kwargs: dict[str, Any] = {"dtype": h5py.string_dtype()} if data.dtype.kind == "O" else {}
-    if "_FillValue" in attrs:
-        value = marker(source._node, "_FillValue", attrs["_FillValue"], source.dtype)
-        if isinstance(value, source.dtype.type) and data.dtype.kind in "iufb":
-            kwargs["fillvalue"] = value
-            attrs["_FillValue"] = np.array([value], data.dtype)
-        elif isinstance(value, np.generic) or source.dtype.kind not in "iub":
-            attrs["_FillValue"] = value  # of another type than the array's it stays what it was
+def _dataset(
+    file: h5py.File,
+    name: str,
+    data: np.ndarray,
+    source: Array,
+    netcdf: bool,
+    without: tuple[str, ...] = (),
+) -> h5py.Dataset:
+    data, extra = storable(source, data, netcdf)
+    kept = {key: value for key, value in typed(source._node).items() if key not in without}
+    attrs, kwargs = described(source, kept, data.dtype)
     try:
         dataset = file.create_dataset(name, data=data, track_order=True, **kwargs)
     except TypeError as error:
         message = f"{source.path}: HDF5 can't hold {source.dtype}: {error}"
         raise errors.make("dtype", message, "-o out.npy") from error
     for key, value in {**attrs, **extra}.items():
-        if key not in ("DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "NAME", "_Netcdf4Dimid"):
-            _set_attribute(dataset, key, value)
+        if key not in OWN:
+            set_attribute(dataset, key, value)
     return dataset
 
 
-def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray, dict[str, Any]]:
+def described(
+    source: Array, attrs: dict[str, Any], dtype: np.dtype[Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the attributes of a dataset of ``dtype``, and h5py's options for its type and fill value."""
+    attrs = dict(attrs)
+    if "flag_values" in source._node.ours.get("enum", ()) and "flag_values" in attrs:
+        attrs["flag_values"] = np.array(attrs["flag_values"], source.dtype)  # CF: the variable's dtype
+    options: dict[str, Any] = {"dtype": h5py.string_dtype()} if dtype.kind == "O" else {}
+    if "_FillValue" in attrs:
+        value = marker(source._node, "_FillValue", attrs["_FillValue"], source.dtype)
+        if isinstance(value, source.dtype.type) and dtype.kind in "iufb":
+            options["fillvalue"] = value
+            attrs["_FillValue"] = np.array([value], dtype)
+        elif isinstance(value, np.generic) or source.dtype.kind not in "iub":
+            attrs["_FillValue"] = value  # of another type than the array's it stays what it was
+    return attrs, options
+
+
+def storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray, dict[str, Any]]:
     """Convert data for HDF5; also return the attributes that describe the conversion."""
     kind = data.dtype.kind
     if kind in "mM":
@@ -152,16 +190,16 @@ def _storable(source: Array, data: np.ndarray, netcdf: bool) -> tuple[np.ndarray
         return data.astype("i1"), {"dtype": "bool"}
     if data.dtype.names is not None and not netcdf:
         return records(data), {}
-    if netcdf and not _is_netcdf(data.dtype):
+    if netcdf and not is_netcdf(data.dtype):
         raise errors.make("dtype", f"{source.path}: netCDF-4 can't hold {data.dtype}", "-o out.h5 or out.npy")
     return data, {}
 
 
-def _is_netcdf(dtype: np.dtype[Any]) -> bool:
+def is_netcdf(dtype: np.dtype[Any]) -> bool:
     return dtype.kind not in "cV" and not (dtype.itemsize == 2 and dtype.kind == "f")
 
 
-def _set_attribute(target: h5py.Group | h5py.Dataset, key: str, value: Any) -> None:
+def set_attribute(target: h5py.Group | h5py.Dataset, key: str, value: Any) -> None:
     if isinstance(value, list):
         value = _array(value)
     if isinstance(value, (dict, list)) or value is None:

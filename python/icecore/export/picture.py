@@ -13,12 +13,11 @@ import numpy as np
 
 from icecore import errors
 from icecore.display import text
+from icecore.export.decoded import physical
 from icecore.filesystem.atomic_output import landing
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
-from icecore.repository.missing_values import missing
 from icecore.repository.selection import is_int, per_axis
-from icecore.repository.typed_attributes import typed
 from icecore.sources.mapping.time_units import conversion, is_time
 
 #: largest number of points on a line; beyond it each pixel column gets its minimum and maximum
@@ -27,8 +26,6 @@ _POINTS = 4000
 _PIXELS = 1200
 #: largest magnitude that can be drawn: differences of larger numbers overflow
 _MOST_DRAWN = 1e300
-#: signed dtype → unsigned dtype, for the attribute ``_Unsigned`` (netCDF-3 has only signed integers)
-_UNSIGNED = {("i", "true"): "u", ("u", "false"): "i"}
 #: characters of a label, and of one line of it along the height and the width of the figure
 _LABEL, _UPRIGHT, _FLAT = 180, 56, 88
 
@@ -93,7 +90,7 @@ def _check_dtype(array: Array) -> None:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Drawn:
     """What a selection leaves to draw.
 
     Attributes:
@@ -107,7 +104,7 @@ class _Kept:
     size: int
 
 
-def _kept(array: Array, sel: tuple[Any, ...]) -> _Kept:
+def _kept(array: Array, sel: tuple[Any, ...]) -> _Drawn:
     """Find the axes of the picture from the metadata, and reject a selection with other than one or two."""
     items = tuple(per_axis(sel, array.ndim))
     lists = [axis for axis, item in enumerate(items) if not is_int(item) and not isinstance(item, slice)]
@@ -133,11 +130,11 @@ def _kept(array: Array, sel: tuple[Any, ...]) -> _Kept:
         )
     if len(long) == 1:
         [(axis, n)] = long
-        return _Kept(items, [(axis, n, -(-n // (_POINTS // 2)) if n > _POINTS else 1)], size)
-    return _Kept(items, [(axis, n, -(-n // _PIXELS)) for axis, n in long], size)
+        return _Drawn(items, [(axis, n, -(-n // (_POINTS // 2)) if n > _POINTS else 1)], size)
+    return _Drawn(items, [(axis, n, -(-n // _PIXELS)) for axis, n in long], size)
 
 
-def _read(array: Array, kept: _Kept) -> _Scale:
+def _read(array: Array, kept: _Drawn) -> _Scale:
     """Read the elements to draw: all, the least and greatest of each pixel of a line, or some of a map."""
     sel = list(kept.sel)
     if len(kept.axes) == 1 and kept.axes[0][2] > 1:
@@ -149,7 +146,7 @@ def _read(array: Array, kept: _Kept) -> _Scale:
     return _measured(array, raw.reshape([-(-n // step) for _, n, step in kept.axes]))
 
 
-def _ends(array: Array, kept: _Kept) -> _Scale:
+def _ends(array: Array, kept: _Drawn) -> _Scale:
     """Return the least and the greatest element of each pixel of a line, one after the other."""
     [(axis, _, step)] = kept.axes
     is_time, found = array.dtype.kind in "mM", []
@@ -162,28 +159,6 @@ def _ends(array: Array, kept: _Kept) -> _Scale:
         found.append(np.stack(pair, axis=1).reshape(-1))
     ends = np.concatenate(found)
     return _measured(array, ends) if is_time else _scaled(array, np.empty(0, array.dtype), ends)
-
-
-def physical(array: Array, raw: np.ndarray) -> np.ndarray:
-    """Apply the CF conventions: missing values become NaN; scale and offset.
-
-    Raises:
-        Error: ``invalid`` if these attributes are not numbers.
-    """
-    attrs = typed(array._node)
-    kind = _UNSIGNED.get((array.dtype.kind, str(attrs.get("_Unsigned")).lower()))
-    values = (raw.view(f"{kind}{array.dtype.itemsize}") if kind else raw).astype("f8")
-    values[missing(array, raw)] = np.nan
-    with np.errstate(over="ignore"):
-        return values * _number(array, attrs, "scale_factor", 1) + _number(array, attrs, "add_offset", 0)
-
-
-def _number(array: Array, attrs: dict[str, Any], name: str, otherwise: float) -> float:
-    try:
-        return float(np.asarray(attrs.get(name, otherwise)).item())
-    except (TypeError, ValueError):
-        message = f"{array.path}: the attribute {name} must be a number (got {attrs[name]!r})"
-        raise errors.make("invalid", message, "`icecore read` prints the stored numbers") from None
 
 
 def _is_huge(values: np.ndarray) -> bool:

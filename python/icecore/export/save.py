@@ -29,7 +29,12 @@ _ROWS = 1 << 20
 
 
 def save(
-    array: Array, sel: Sel, path: str, read: Callable[[], np.ndarray] | None = None, **precision: Any
+    array: Array,
+    sel: Sel,
+    path: str,
+    read: Callable[[], np.ndarray] | None = None,
+    is_decoded: bool = False,
+    **precision: Any,
 ) -> np.ndarray:
     """Read a selection and write it to a file in the format of its suffix.
 
@@ -44,6 +49,7 @@ def save(
         sel: the selection.
         path: a ``.npy``, ``.csv``, ``.parquet``, ``.nc``, ``.h5`` or ``.gwf`` file; ``-`` for CSV on stdout.
         read: returns the data of the selection; :meth:`Array.read` if omitted.
+        is_decoded: whether ``read`` returns physical values, which attributes of stored ones don't describe.
         **precision: ``rtol`` or ``leading_bytes`` of :meth:`Array.read`.
 
     Returns:
@@ -70,7 +76,12 @@ def save(
         raise errors.make("not-found", f"{path}: the directory {folder} does not exist", f"mkdir -p {folder}")
     data = read()
     with landing(path) as part:
-        write(array, sel, data, part)
+        if is_decoded and write in (_hdf5, _netcdf):
+            from icecore.export.hdf5 import write as write_hdf5
+
+            write_hdf5(array, sel, data, part, netcdf=write is _netcdf, is_decoded=True)
+        else:
+            write(array, sel, data, part)
     return data
 
 

@@ -53,6 +53,38 @@ def landing(path: str) -> Iterator[str]:
                 os.remove(part)
 
 
+@contextmanager
+def landing_folder(path: str) -> Iterator[str]:
+    """``with landing_folder(path) as part``: fill the directory ``part``, which is renamed to ``path``.
+
+    Its files are on disk before it has its name, as those of :func:`landing`. If the block fails, nothing
+    remains.
+
+    Raises:
+        Error: ``exists`` if there is something at ``path``; the kinds of :func:`landing`.
+    """
+    target = os.path.abspath(path)
+    if os.path.lexists(target):
+        raise errors.make("exists", f"{path} exists already", "remove it, or name another directory")
+    part = f"{target}.part"
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        os.mkdir(part)
+        yield part
+        for folder, _, names in os.walk(part):
+            for name in names:
+                _synchronise(os.path.join(folder, name))
+            _synchronise(folder)
+        os.rename(part, target)
+        _synchronise(os.path.dirname(target))
+    except OSError as error:
+        if isinstance(error, errors.Error):
+            raise
+        raise _refused(path, error) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
 def _synchronise(path: str) -> None:
     """Wait until a file, or the entries of a directory, are on disk."""
     if os.environ.get("ICECORE_DURABILITY", "").strip() == "none" or not hasattr(os, "O_DIRECTORY"):
@@ -91,6 +123,13 @@ def folder(path: str) -> Iterator[None]:
             for each in made:
                 os.rmdir(each)
         raise
+
+
+def size_of(path: str) -> int:
+    """Return the bytes of a file, or of all files in a directory."""
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(path) for name in names)
 
 
 @contextmanager

@@ -202,11 +202,10 @@ def _as_packed(
     The choice for ``archive`` comes from ``found``; the others come from the short measurement of a pack.
     """
     choices = dict(found.choices)
+    of = choose_codec.Subject(kind, entry.shape, chunk, read, portable, held=entry.sparse())
     for goal in goals:
         if goal.name in choices and goal.name != "archive":
-            choice = choose_codec.chosen(
-                kind, entry.shape, chunk, read, goal, portable, held=entry.sparse()
-            ).choice
+            choice = choose_codec.chosen(of, goal).choice
             if choice is not None:
                 choices[goal.name] = replace(choice, blocks=0)
     picked = {name: choice.label.split(" | ") for name, choice in choices.items()}
@@ -229,7 +228,8 @@ def _sample(
     few = min(_PARTS * prod(chunk) * size, entry.nbytes)
     longer = seconds * (_LONGER if entry.nbytes < _SHORT else _MUCH_LONGER)
     if not chunk or few * _SECONDS_A_BYTE <= longer:
-        return choose_codec.chunks(kind, entry.shape, chunk, read, entry.nbytes, True, entry.sparse()), chunk
+        of = choose_codec.Subject(kind, entry.shape, chunk, read, held=entry.sparse())
+        return choose_codec.chunks(of, entry.nbytes, True), chunk
     affordable = min(int(longer / _SECONDS_A_BYTE), int(entry.nbytes * _SHARE))
     share = max(affordable, 2 * KEPT)
     part = within(chunk, size, share // _PARTS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from zarr import config
-from zarr.abc.store import ByteRequest, Store
+from zarr.abc.store import ByteRequest
 from zarr.core.array import AsyncArray
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.metadata.v3 import ArrayV3Metadata
@@ -20,13 +20,14 @@ from zarr.storage import MemoryStore
 
 from icecore import errors
 from icecore.codecs.spec import with_checksum
-from icecore.integrations.zarr_view import DecodedStore, _cut
+from icecore.integrations.zarr_view import DecodedView, _cut
 from icecore.repository.nodes import OURS, Node
 from icecore.writing.synchronized import in_turn
 
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
 
+    from icecore.repository.repo import Repo
     from icecore.writing.writer import Writer
 
 
@@ -66,14 +67,14 @@ async def _single(document: dict[str, Any]) -> tuple[Any, MemoryStore, str]:
 _DEFAULT = {"name": "zstd", "configuration": {"level": 0, "checksum": False}}
 
 
-class WritableStore(DecodedStore):
+class WritableStore(DecodedView):
     """Store for ``dataset.to_zarr(writer.store())``; nothing is committed before the writer commits."""
 
     supports_writes = True
     supports_deletes = True
 
     def __init__(self, writer: Writer, read_only: bool = False) -> None:
-        Store.__init__(self, read_only=read_only)
+        super().__init__(read_only=read_only)
         self._writer, self._turn = writer, writer._turn
         #: metadata documents that zarr-python wrote, by path; it encodes chunks accordingly
         self._declared: dict[str, dict[str, Any]] = {}
@@ -101,14 +102,14 @@ class WritableStore(DecodedStore):
 
     @in_turn
     def _find(self, key: str) -> tuple[Node, tuple[int, ...] | None] | None:
-        return DecodedStore._find(self, key)
+        return super()._find(key)
 
     @property
-    def _repo(self) -> Any:  # type: ignore[override]
+    def _repo(self) -> Repo:
         return self._writer._view()
 
     @property
-    def _visible(self) -> dict[str, Node]:  # type: ignore[override]
+    def _visible(self) -> dict[str, Node]:
         nodes = {node.path: node for node in self._repo._visible()}
         if not self._rooted and len(nodes) == 1 and not nodes["/"].attrs:
             return {}  # a new repository: mode "w-" makes its root
@@ -236,27 +237,16 @@ class WritableStore(DecodedStore):
     def _plain(self, node: Node) -> dict[str, Any]:
         declared = self._declared.get(node.path)
         if declared is None:
-            return DecodedStore._plain(self, node)
+            return super()._plain(node)
         return {**declared, "shape": list(node.shape), "attributes": node.attrs}
 
     def _grid(self, node: Node) -> tuple[int, ...]:
         """Return the shard shape, so that each chunk that zarr-python writes is encoded once."""
-        return node.grid[1] or DecodedStore._grid(self, node)
-
-    def _region(self, node: Node, index: tuple[int, ...]) -> tuple[slice, ...]:
-        lengths = zip(index, self._grid(node), node.shape, strict=True)
-        return tuple(slice(i * c, min((i + 1) * c, n)) for i, c, n in lengths)
+        return node.grid[1] or super()._grid(node)
 
     @in_turn
     def _block(self, node: Node, index: tuple[int, ...]) -> np.ndarray:
-        """Return a chunk, padded with the fill value."""
-        array, grid = self._repo._array(node.path), self._grid(node)
-        block = np.asarray(array.read(self._region(node, index)))
-        if block.shape == tuple(grid):
-            return block
-        whole = np.full(grid, array.fill_value, array.dtype)
-        whole[tuple(slice(0, n) for n in block.shape)] = block
-        return whole
+        return super()._block(node, index)
 
     @in_turn
     def _write(self, node: Node, index: tuple[int, ...], block: np.ndarray) -> None:

@@ -15,9 +15,10 @@ from xarray.backends import BackendEntrypoint, StoreBackendEntrypoint
 
 from icecore import errors
 from icecore.integrations import xarray_accessor as xarray_accessor  # registers `.icecore`
-from icecore.integrations.xarray_store import Known, XarrayStore
+from icecore.integrations.xarray_store import XarrayStore
 from icecore.repository import address
 from icecore.repository.array import Array
+from icecore.repository.dimension_names import Known
 from icecore.repository.group import Group
 from icecore.repository.open import open as open_repo
 from icecore.repository.repo import Repo

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from itertools import count
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,14 +14,13 @@ from xarray.core import indexing
 from icecore.integrations.lazy_array import LazyArray
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import BOUNDS, names, near
+from icecore.repository.dimension_names import Known, dimension_names
 from icecore.repository.group import Group
 from icecore.repository.time_axis import TimeAxis
 from icecore.repository.typed_attributes import marker, typed
 
 #: units of latitude and longitude
 _DEGREES = re.compile("degrees?_?(north|east|N|E)")
-#: path of a group → array → dimension names
-Known = dict[str, dict[str, tuple[str, ...]]]
 
 
 class XarrayStore(AbstractDataStore):
@@ -32,7 +30,7 @@ class XarrayStore(AbstractDataStore):
         """``known`` caches the dimensions of parent groups when all groups of a tree are opened."""
         self._group = group
         self._rtol = rtol
-        self._names = _dimension_names(group, {} if known is None else known)
+        self._names = dimension_names(group, known)
         self._exact = set() if rtol is None else _axes(group)
 
     def get_variables(self) -> dict[str, xr.Variable]:
@@ -155,43 +153,3 @@ def _doubtful(array: Array, marks: list[Any], bound: float) -> np.ndarray:
     coarse = pattern.view(given.dtype)
     normal = np.isfinite(given) & (np.abs(given) >= np.finfo(given.dtype).tiny)
     return coarse[normal & ((given != array.fill_value) | (coarse == given))]
-
-
-def _dimension_names(group: Group, known: Known) -> dict[str, tuple[str, ...]]:
-    """Return array → dimension names; unnamed axes get ``phony_dim_N`` by length, as in netCDF-4.
-
-    Numbers continue after those of the parent groups, because the groups of a tree must agree.
-    """
-    if group.path not in known:
-        known[group.path] = _named(group, known)
-    return known[group.path]
-
-
-def _named(group: Group, known: Known) -> dict[str, tuple[str, ...]]:
-    arrays = group.arrays
-    if all(dim is not None for array in arrays.values() for dim in array.dims):
-        return {name: tuple(map(str, array.dims)) for name, array in arrays.items()}
-    taken = {dim for array in arrays.values() for dim in array.dims} | _above(group, known)
-    free = (name for name in map("phony_dim_{}".format, count()) if name not in taken)
-    phony: dict[tuple[int, int], str] = {}
-    names = {}
-    for name, array in arrays.items():
-        dims: list[str] = []
-        for dim, length in zip(array.dims, array.shape, strict=True):
-            if dim is None:
-                # The same length twice in one array gives two dimensions.
-                again = sum(known in dims for (n, _), known in phony.items() if n == length)
-                if (length, again) not in phony:
-                    phony[length, again] = next(free)
-                dim = phony[length, again]
-            dims.append(dim)
-        names[name] = tuple(dims)
-    return names
-
-
-def _above(group: Group, known: Known) -> set[str]:
-    """Return the dimensions of all parent groups."""
-    if group.path == "/":
-        return set()
-    parent = cast("Group", group.repo[group._node.parent])
-    return _above(parent, known) | {dim for dims in _dimension_names(parent, known).values() for dim in dims}

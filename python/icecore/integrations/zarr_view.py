@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import builtins
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
@@ -23,32 +24,24 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
 
-class DecodedStore(Store):
-    """Read-only store: every array has only the codec ``bytes`` (``vlen-utf8`` for strings), in icecore's
-    chunks.
+class DecodedView(Store):
+    """Keys of a repository as Zarr: every array has only the codec ``bytes`` (``vlen-utf8`` for strings), in
+    icecore's chunks. Subclasses say which version is shown.
     """
 
     supports_writes = False
     supports_deletes = False
     supports_listing = True
 
-    def __init__(self, repo: Repo) -> None:
-        super().__init__(read_only=True)
-        self._repo = repo
-        self._visible = {node.path: node for node in repo._visible()}
+    @property
+    @abstractmethod
+    def _repo(self) -> Repo:
+        """The version that is shown."""
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, DecodedStore)
-            and other._repo.url == self._repo.url
-            and other._repo.snapshot_id == self._repo.snapshot_id
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._repo.url, self._repo.snapshot_id))
-
-    def __repr__(self) -> str:
-        return f"DecodedStore({self._repo.url}@{self._repo.ref})"
+    @property
+    @abstractmethod
+    def _visible(self) -> Mapping[str, Node]:
+        """path → node."""
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
@@ -152,17 +145,52 @@ class DecodedStore(Store):
         return bytes_codec(self._repo._array(node.path).dtype)
 
     def _chunk(self, node: Node, index: tuple[int, ...]) -> bytes:
-        chunk = self._grid(node)
-        region = tuple(
-            slice(i * c, min((i + 1) * c, n)) for i, c, n in zip(index, chunk, node.shape, strict=True)
-        )
-        array = self._repo._array(node.path)
-        block = array.read(region)
-        if block.shape != tuple(chunk):
-            whole = np.full(chunk, array.fill_value, array.dtype)
-            whole[tuple(slice(0, n) for n in block.shape)] = block
-            block = whole
-        return _vlen(block) if array.dtype.kind == "O" else block.tobytes()
+        block = self._block(node, index)
+        return vlen(block) if block.dtype.kind == "O" else block.tobytes()
+
+    def _region(self, node: Node, index: tuple[int, ...]) -> tuple[slice, ...]:
+        lengths = zip(index, self._grid(node), node.shape, strict=True)
+        return tuple(slice(i * c, min((i + 1) * c, n)) for i, c, n in lengths)
+
+    def _block(self, node: Node, index: tuple[int, ...]) -> np.ndarray:
+        """Return a chunk, padded with the fill value."""
+        array, grid = self._repo._array(node.path), self._grid(node)
+        block = np.asarray(array.read(self._region(node, index)))
+        if block.shape == tuple(grid):
+            return block
+        whole = np.full(grid, array.fill_value, array.dtype)
+        whole[tuple(slice(0, n) for n in block.shape)] = block
+        return whole
+
+
+class DecodedStore(DecodedView):
+    """Read-only store over one version."""
+
+    def __init__(self, repo: Repo) -> None:
+        super().__init__(read_only=True)
+        self._version = repo
+        self._shown = {node.path: node for node in repo._visible()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DecodedStore) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"DecodedStore({self._repo.url}@{self._repo.ref})"
+
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self._repo.url, self._repo.snapshot_id
+
+    @property
+    def _repo(self) -> Repo:
+        return self._version
+
+    @property
+    def _visible(self) -> Mapping[str, Node]:
+        return self._shown
 
 
 def _folder(prefix: str) -> str:
@@ -170,7 +198,7 @@ def _folder(prefix: str) -> str:
     return f"{prefix.strip('/')}/".lstrip("/")
 
 
-def _vlen(block: np.ndarray) -> bytes:
+def vlen(block: np.ndarray) -> bytes:
     """The ``vlen-utf8`` layout: number of elements, then each one's length and bytes (u32, little-endian)."""
     items = [item.encode() if isinstance(item, str) else bytes(item) for item in block.ravel()]
     parts = [len(items).to_bytes(4, "little")]

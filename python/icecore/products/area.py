@@ -91,7 +91,7 @@ def _ring(points: Any) -> Any:
         raise errors.make("invalid", "poly has coordinates that are not finite", "use finite numbers")
     if not np.array_equal(coords[0], coords[-1]):
         coords = np.concatenate([coords, coords[:1]])
-    around = coords if _is_around(coords) else region._along(coords)
+    around = coords if _is_around(coords) else region.unwrap(coords)
     if around[0, 0] != around[-1, 0]:
         message = "poly encloses a pole"
         raise errors.make("invalid", message, "add points along -180, the pole and 180, as GeoJSON")

@@ -32,44 +32,44 @@ from icecore.timeseries import spectra
 from icecore.timeseries.spectra import Transform
 
 
-def psd(
-    inputs: Inputs,
-    array: ARRAY,
-    t0: START = None,
-    t1: STOP = None,
-    fftlength: LENGTH = 4.0,
-    overlap: OVERLAP = None,
-    window: WINDOW = "hann",
-    method: METHOD = "median",
-    valid: VALID = None,
-    flow: LOW = 0.0,
-    fhigh: HIGH = None,
-) -> Rows:
+def _density(name: str, doc: str, of: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Rows]:
+    """Return the product ``name``: a function of the power spectral density."""
+
+    def product(
+        inputs: Inputs,
+        array: ARRAY,
+        t0: START = None,
+        t1: STOP = None,
+        fftlength: LENGTH = 4.0,
+        overlap: OVERLAP = None,
+        window: WINDOW = "hann",
+        method: METHOD = "median",
+        valid: VALID = None,
+        flow: LOW = 0.0,
+        fhigh: HIGH = None,
+    ) -> Rows:
+        one = _Spectrum(fftlength, overlap, window, method, flow, fhigh)
+        return one.rows(name, inputs, array, t0, t1, valid, of)
+
+    product.__name__ = product.__qualname__ = name
+    product.__doc__ = doc
+    return product
+
+
+psd = _density(
+    "psd",
     """Power spectral density of a time series, one-sided, in its squared unit a Hz; one row a frequency.
 
     As scipy.signal.welch and gwpy's TimeSeries.psd define it. Transforms with missing or invalid samples are
     left out; the column transforms counts the others.
-    """
-    one = _Spectrum(fftlength, overlap, window, method, flow, fhigh)
-    return one.rows("psd", inputs, array, t0, t1, valid, lambda values: values)
-
-
-def asd(
-    inputs: Inputs,
-    array: ARRAY,
-    t0: START = None,
-    t1: STOP = None,
-    fftlength: LENGTH = 4.0,
-    overlap: OVERLAP = None,
-    window: WINDOW = "hann",
-    method: METHOD = "median",
-    valid: VALID = None,
-    flow: LOW = 0.0,
-    fhigh: HIGH = None,
-) -> Rows:
-    """Amplitude spectral density of a time series: the square root of psd; one row a frequency."""
-    one = _Spectrum(fftlength, overlap, window, method, flow, fhigh)
-    return one.rows("asd", inputs, array, t0, t1, valid, np.sqrt)
+    """,
+    lambda values: values,
+)
+asd = _density(
+    "asd",
+    "Amplitude spectral density of a time series: the square root of psd; one row a frequency.",
+    np.sqrt,
+)
 
 
 def coherence(

@@ -10,7 +10,7 @@ from icecore.display.text import shape_label
 from icecore.repository import selection
 from icecore.repository.array_request import Orthogonal, Vectorized, precision, read_points, request, rows
 from icecore.repository.cached_property import cached_property
-from icecore.repository.nodes import Node
+from icecore.repository.nodes import Member
 from icecore.repository.results import Storage
 from icecore.repository.upper_rooms import provider
 
@@ -22,34 +22,26 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
 
-# Metadata of an array: shape, dtype, chunks, codecs, attributes, storage.
+class Array(Member):
+    """An array at one version. Data is read when the array is indexed.
 
+    Indexing follows NumPy: integers, slices with any step, an ellipsis, integer lists, boolean masks. Several
+    lists are broadcast together; ``oindex`` combines them as an outer product. A dictionary selects by
+    dimension name.
 
-class ArrayMetadata:
-    """The part of an :class:`icecore.Array` that needs no data."""
-
-    def __init__(self, repo: Repo, node: Node) -> None:
-        self._repo = repo
-        self._node = node
+    Example:
+        >>> import icecore
+        >>> repo = icecore.create("memory://")
+        >>> with repo.writer() as w:
+        ...     w.array("/t2m", "i4", (2, 3), dims=["time", "x"])[...] = [[1, 2, 3], [4, 5, 6]]
+        >>> a = repo.at("main")["/t2m"]
+        >>> a[1, ::2].tolist(), a[{"x": 0}].tolist()
+        ([4, 6], [1, 4])
+    """
 
     @cached_property
     def _native(self) -> _icecore.Array:
         return self._repo._native.array(self._node.path)
-
-    @property
-    def repo(self) -> Repo:
-        """The repository, at the version this array was opened at."""
-        return self._repo
-
-    @property
-    def path(self) -> str:
-        """Absolute path inside the repository."""
-        return self._node.path
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self._node.name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -140,101 +132,6 @@ class ArrayMetadata:
     def _plain(self) -> bool:
         """Whether the engine's results need no conversion: neither a scalar array nor subarrays."""
         return bool(self.shape) and not self._node.ours.get("subarrays")
-
-
-# Methods of arrays with a time axis: reads by time, gaps and trends.
-
-
-class TimedArray(ArrayMetadata):
-    """Methods of :class:`icecore.Array` that read by time; the array needs a time axis."""
-
-    @property
-    def segments(self) -> list[tuple[int, int]]:
-        """Spans [start, stop) with samples, in nanoseconds: GPS, or UTC since 1970 for CF coordinates.
-
-        Raises:
-            Error: ``unsupported`` for an array without a time axis.
-        """
-        return provider("segments")(self)
-
-    def between(
-        self, start: Any, stop: Any, gaps: str = "raise", valid: str | Sequence[str] | None = None
-    ) -> np.ndarray:
-        """Read a span of time: GPS seconds, or UTC as a datetime or ISO string; ``stop`` is not included.
-
-        The array has the time axis of a frame channel, or a CF time coordinate for its first dimension.
-
-        Args:
-            start: start of the span.
-            stop: end of the span.
-            gaps: action for missing samples, also at both ends: ``raise``, ``pad`` (with the fill value; NaN
-                for floats) or ``ignore`` (return only the existing samples).
-            valid: flags that must be set (``"DATA"``, ``["DATA", "CBC_CAT1"]``, ``"/H1/DQMASK:DATA"``);
-                other samples are treated as missing. See :mod:`icecore.timeseries.flags`.
-
-        Returns:
-            Samples, shape ``(n,)``.
-
-        Raises:
-            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
-                without a time axis; ``not-found`` for a flag; ``invalid``.
-
-        Example:
-            >>> import icecore
-            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
-            >>> repo = icecore.create("memory://")
-            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
-            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
-            >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
-            [2.0, 3.0]
-        """
-        return provider("between")(self, start, stop, gaps, valid)
-
-    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
-        """Reduce a span of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
-
-        Stored trends (``icecore link --summaries``) are used if they are fine enough, otherwise the samples.
-
-        Args:
-            start: GPS seconds or UTC; the array's start if omitted.
-            stop: not included; the array's end if omitted.
-            points: largest number of windows; a window has at least one sample.
-
-        Returns:
-            An :class:`icecore.timeseries.trend.Trend`.
-
-        Raises:
-            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
-                ``invalid``.
-
-        Example:
-            >>> import icecore
-            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
-            >>> repo = icecore.create("memory://")
-            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
-            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
-            >>> repo.at("main")["/H1/X"].trend(points=2).max.tolist()
-            [3.0, 7.0]
-        """
-        return provider("trend")(self, start, stop, points)
-
-
-class Array(TimedArray):
-    """An array at one version. Data is read when the array is indexed.
-
-    Indexing follows NumPy: integers, slices with any step, an ellipsis, integer lists, boolean masks. Several
-    lists are broadcast together; ``oindex`` combines them as an outer product. A dictionary selects by
-    dimension name.
-
-    Example:
-        >>> import icecore
-        >>> repo = icecore.create("memory://")
-        >>> with repo.writer() as w:
-        ...     w.array("/t2m", "i4", (2, 3), dims=["time", "x"])[...] = [[1, 2, 3], [4, 5, 6]]
-        >>> a = repo.at("main")["/t2m"]
-        >>> a[1, ::2].tolist(), a[{"x": 0}].tolist()
-        ([4, 6], [1, 4])
-    """
 
     def __getitem__(self, sel: Any) -> Any:
         """Read a selection: an ndarray, or a scalar if every index is an integer.
@@ -467,6 +364,78 @@ class Array(TimedArray):
         from icecore.display.html import array
 
         return array(self)
+
+    # Reads by time; the array needs a time axis.
+
+    @property
+    def segments(self) -> list[tuple[int, int]]:
+        """Spans [start, stop) with samples, in nanoseconds: GPS, or UTC since 1970 for CF coordinates.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis.
+        """
+        return provider("segments")(self)
+
+    def between(
+        self, start: Any, stop: Any, gaps: str = "raise", valid: str | Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Read a span of time: GPS seconds, or UTC as a datetime or ISO string; ``stop`` is not included.
+
+        The array has the time axis of a frame channel, or a CF time coordinate for its first dimension.
+
+        Args:
+            start: start of the span.
+            stop: end of the span.
+            gaps: action for missing samples, also at both ends: ``raise``, ``pad`` (with the fill value; NaN
+                for floats) or ``ignore`` (return only the existing samples).
+            valid: flags that must be set (``"DATA"``, ``["DATA", "CBC_CAT1"]``, ``"/H1/DQMASK:DATA"``);
+                other samples are treated as missing. See :mod:`icecore.timeseries.flags`.
+
+        Returns:
+            Samples, shape ``(n,)``.
+
+        Raises:
+            Error: ``selection`` for missing samples with ``gaps="raise"``; ``unsupported`` for an array
+                without a time axis; ``not-found`` for a flag; ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].between(0.5, 1.0).tolist()
+            [2.0, 3.0]
+        """
+        return provider("between")(self, start, stop, gaps, valid)
+
+    def trend(self, start: Any = None, stop: Any = None, points: int = 2000) -> Any:
+        """Reduce a span of time to at most ``points`` windows of minimum, maximum, mean, rms and count.
+
+        Stored trends (``icecore link --summaries``) are used if they are fine enough, otherwise the samples.
+
+        Args:
+            start: GPS seconds or UTC; the array's start if omitted.
+            stop: not included; the array's end if omitted.
+            points: largest number of windows; a window has at least one sample.
+
+        Returns:
+            An :class:`icecore.timeseries.trend.Trend`.
+
+        Raises:
+            Error: ``unsupported`` for an array without a time axis; ``dtype`` for complex numbers;
+                ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> axis = {"epoch": "GPS", "t0_ns": 0, "step": [1, 4], "segments": [[0, 2_000_000_000]]}
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:  # 2 s at 4 Hz, as linked frames have them
+            ...     w.array("/H1/X", "f4", (8,), ("time",), attrs={"icecore_time": axis})[...] = range(8)
+            >>> repo.at("main")["/H1/X"].trend(points=2).max.tolist()
+            [3.0, 7.0]
+        """
+        return provider("trend")(self, start, stop, points)
 
 
 def _reopen(repo: Repo, path: str) -> Array:

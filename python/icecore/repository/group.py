@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository import address
+from icecore.repository.nodes import Member
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.nodes import Node
-    from icecore.repository.repo import Repo
 
 
 class Members:
@@ -82,7 +82,7 @@ class Members:
         return self.keys()
 
 
-class Group(Members):
+class Group(Member, Members):
     """A group at one version, as a mapping from names to its arrays and groups.
 
     Example:
@@ -93,25 +93,6 @@ class Group(Members):
         >>> list(repo.at("main")["/wrf"])
         ['t2m']
     """
-
-    def __init__(self, repo: Repo, node: Node) -> None:
-        self._repo = repo
-        self._node = node
-
-    @property
-    def repo(self) -> Repo:
-        """The repository, at the version this group was opened at."""
-        return self._repo
-
-    @property
-    def path(self) -> str:
-        """Absolute path inside the repository."""
-        return self._node.path
-
-    @property
-    def name(self) -> str:
-        """The last part of the path; empty for the root."""
-        return self._node.name
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.display.text import shape_label
 from icecore.repository.cached_property import cached_property
+
+if TYPE_CHECKING:
+    from icecore.repository.repo import Repo
 
 #: internal groups: identities of linked files, summaries, followed files
 SUMMARY = "__summary__"
@@ -253,3 +256,26 @@ def _format(path: str, what: str) -> errors.Error:
     return errors.make(
         "format", f"{path}: invalid metadata document: {what}", "see the Zarr v3 specification"
     )
+
+
+class Member:
+    """An array or group at one version: its repository and its path."""
+
+    def __init__(self, repo: Repo, node: Node) -> None:
+        self._repo = repo
+        self._node = node
+
+    @property
+    def repo(self) -> Repo:
+        """The repository, at the version this was opened at."""
+        return self._repo
+
+    @property
+    def path(self) -> str:
+        """Absolute path inside the repository."""
+        return self._node.path
+
+    @property
+    def name(self) -> str:
+        """The last part of the path; empty for the root."""
+        return self._node.name

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from icecore import _icecore
+    from icecore.integrations.batches import Batches
     from icecore.repository.read_plan import Plan
     from icecore.tables.query.table import Table
     from icecore.writing.compaction import CompactReport
@@ -151,6 +152,57 @@ class Repo(Hierarchy, Versions):
         asked = requests(self, items, out)
         found = self._native.read_many([item for item, _ in asked], False, precision(rtol, leading_bytes))
         return {path: finish(data) for path, (_, finish), data in zip(items, asked, found, strict=True)}
+
+    def batches(
+        self,
+        paths: str | Sequence[str],
+        sample: Mapping[str, int] | None = None,
+        batch: int = 32,
+        shuffle: int | None = None,
+        worker: tuple[int, int] | None = None,
+        memory: int | str | None = None,
+        drop_last: bool = False,
+        kind: str = "numpy",
+    ) -> Batches:
+        """Return batches of samples for training, which fetch and decode each chunk once an epoch.
+
+        Samples don't overlap; elements behind the last whole sample are left out. If the lengths of chunks
+        and samples have no common multiple that fits the memory, some chunks are decoded twice.
+
+        Args:
+            paths: an array, several, or a group: all arrays in it.
+            sample: dimension → length of a sample; other dimensions are whole. By default a sample is one
+                element along the first axis: a row of a table.
+            batch: samples of a batch; the last batch may be shorter.
+            shuffle: seed of the order, which differs from epoch to epoch; in the order of blocks if omitted.
+            worker: number of this worker and of all: each sample is in the batches of one worker. Workers of
+                torch's ``DataLoader`` are detected.
+            memory: largest number of bytes of samples in memory, as an integer or ``"1GiB"``; 512 MiB by
+                default. Samples are mixed among those in memory.
+            drop_last: leave out a last batch that is shorter.
+            kind: ``numpy``, or ``torch`` for tensors that share the memory. NumPy's arrays support DLPack.
+
+        Returns:
+            An iterable; each iteration is an epoch of dictionaries path (of a group: name) → values of shape
+            ``(batch, …)``. ``len()`` is its number of batches, ``epoch`` the number of the next epoch.
+
+        Raises:
+            Error: ``not-found``; ``selection`` for a dimension that an array lacks; ``mismatch`` for arrays
+                of different lengths; ``memory`` if a chunk with its samples is larger; ``invalid``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/t", "i4", (6, 2), dims=["time", "x"])[...] = [[i, i] for i in range(6)]
+            >>> batches = repo.at("main").batches("/t", sample={"time": 2}, batch=2)
+            >>> [each["/t"].shape for each in batches]
+            [(2, 2, 2), (1, 2, 2)]
+        """
+        made: Batches = provider("batches")(
+            self, paths, sample, batch, shuffle, worker, memory, drop_last, kind
+        )
+        return made
 
     def plan(
         self, items: Mapping[str, Any], rtol: float | None = None, leading_bytes: int | None = None

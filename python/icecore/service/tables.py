@@ -123,13 +123,13 @@ TYPES = {
 def blocks(rows: Rows, suffix: str) -> Iterator[bytes]:
     """Yield a file of this format in blocks; rows are read as the blocks are consumed."""
     sink = io.BytesIO()
-    for _ in STREAMS[suffix](rows, _Kept(sink)):
+    for _ in STREAMS[suffix](rows, _SinkFile(sink)):
         if sink.tell() >= _BLOCK:
             yield _taken(sink)
     yield _taken(sink)
 
 
-class _Kept(io.RawIOBase):
+class _SinkFile(io.RawIOBase):
     """File object that appends to a sink; positions count all written bytes, including consumed ones."""
 
     def __init__(self, sink: io.BytesIO) -> None:

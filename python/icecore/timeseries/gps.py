@@ -141,7 +141,7 @@ def _astropy_time(what: str) -> Any:
 
 
 def _utc(text: str) -> int:
-    local, offset = _offset(text)
+    local, offset = without_offset(text)
     astropy = _astropy_time(f"UTC ({text})")
     try:
         since = _since_gps_0(astropy(local, scale="utc"))
@@ -150,7 +150,7 @@ def _utc(text: str) -> int:
     return since - offset
 
 
-def _offset(text: str) -> tuple[str, int]:
+def without_offset(text: str) -> tuple[str, int]:
     """Split ISO text into its time and its offset from UTC in nanoseconds."""
     plain = text.strip()
     plain = plain[:-1] if plain[-1:] in ("Z", "z") else plain
@@ -191,7 +191,7 @@ def clock_ns(time: Any, epoch: str) -> int:
 
 
 def _calendar_ns(text: str) -> int:
-    local, offset = _offset(text)
+    local, offset = without_offset(text)
     try:
         found = np.datetime64(local, "ns")
     except ValueError as error:

@@ -5,23 +5,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from icecore import errors
+from icecore.export.decoded import dates
 from icecore.repository import channel_names
 from icecore.repository.cf_coordinates import along
 from icecore.repository.time_axis import NS, UTC, TimeAxis
-from icecore.sources.mapping.time_units import conversion
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
-
-#: calendars with the same dates as UTC
-_CALENDARS = ("standard", "gregorian", "proleptic_gregorian", "none", "")
-_SINCE = "seconds since 1970-01-01"
-_MICRO = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -181,31 +176,7 @@ def is_time(coordinate: Array) -> bool:
 
 def _nanoseconds(coordinate: Array) -> np.ndarray:
     values = coordinate.read()
-    if values.dtype.kind == "M":
-        return values.astype("M8[ns]").astype("i8")
-    attrs = coordinate.attrs
-    calendar = str(attrs.get("calendar", "standard")).lower()
-    units = str(attrs.get("units"))
-    exact = conversion(units, _SINCE, calendar) if calendar in _CALENDARS else None
-    if exact is None:
-        message = f"{coordinate.path}: times in {units!r}, calendar {calendar}, are not UTC"
-        raise errors.make("unsupported", message, "select by index, or through xarray")
-    if not np.isfinite(values).all():
+    times = values.astype("M8[ns]") if values.dtype.kind == "M" else dates(coordinate, values)
+    if np.isnat(times).any():
         raise errors.make("unsupported", f"{coordinate.path} has missing times", "select by index")
-    return _scaled(values, exact.factor, exact.shift, coordinate.path)
-
-
-def _scaled(values: np.ndarray, factor: Fraction, shift: Fraction, path: str) -> np.ndarray:
-    """Return ``values * factor + shift`` seconds in nanoseconds. Floating-point times are rounded to
-    microseconds, the precision of days in float64.
-    """
-    per: Any = factor * NS
-    if values.dtype.kind in "iu" and per.denominator == 1:
-        wide, times = values.astype("i8"), int(per)
-    else:
-        wide, times = np.rint(values.astype("f8") * float(factor * _MICRO)), 1000
-    offset, most = round(shift * NS), 1 << 63
-    if len(wide) and max(abs(int(wide.min())), abs(int(wide.max()))) * times + abs(offset) >= most:
-        message = f"{path}: times before 1678 or after 2262 don't fit nanoseconds"
-        raise errors.make("unsupported", message, "select by index, or through xarray")
-    return wide.astype("i8") * times + offset
+    return times.astype("i8")

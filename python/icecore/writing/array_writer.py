@@ -84,12 +84,12 @@ class ArrayWriter(RowAppends):
         shape = self._possible(shape)
         resized = partial(self._resized, self._stored, shape)
         try:
-            with self._whole(resized, shape):
+            with self._repairs.atomic(shape, resized):
                 resized()
         except errors.Error:
-            if self._stored != shape and len(self._halfway) == 1:  # raised, not interrupted
+            if self._stored != shape and len(self._repairs) == 1:  # raised, not interrupted
                 self._document = {**self._document, "shape": list(self._stored)}
-                self._over()
+                self._repairs.close()
             raise
 
     def _resized(self, before: tuple[int, ...], shape: tuple[int, ...]) -> None:

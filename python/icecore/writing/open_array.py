@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,49 +26,51 @@ if TYPE_CHECKING:
     from icecore.writing.open_writer import OpenWriter
 
 
-# Recovery of an array from an interruption (Ctrl-C) in the middle of a change.
+class Repairs:
+    """Changes of an array that an interruption (Ctrl-C) can break off, and the functions that repair them."""
 
+    def __init__(self, writer: OpenWriter) -> None:
+        self._writer = writer
+        #: unfinished changes, innermost last: the valid shape, and the function that repairs the array
+        self._open: list[tuple[tuple[int, ...], Callable[[], None]]] = []
 
-class Interruptible:
-    """Part of :class:`ArrayWriter` that repairs interrupted changes."""
+    def __len__(self) -> int:
+        return len(self._open)
 
-    _writer: OpenWriter
-    #: interrupted changes, innermost last: the valid shape, and the function that repairs the array
-    _halfway: list[tuple[tuple[int, ...], Callable[[], None]]]
-
-    if TYPE_CHECKING:
-
-        @property
-        def shape(self) -> tuple[int, ...]: ...
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array once its interrupted changes are repaired."""
+        return self._open[0][0]
 
     @contextmanager
-    def _whole(self, mended: Callable[[], None], shape: tuple[int, ...] | None = None) -> Iterator[None]:
-        """Make a ``with`` block atomic: after an interruption the next use of the writer calls ``mended``,
+    def atomic(self, shape: tuple[int, ...], repaired: Callable[[], None]) -> Iterator[None]:
+        """Make a ``with`` block atomic: after an interruption the next use of the writer calls ``repaired``,
         again if that is interrupted too.
 
         Args:
-            mended: repairs the array so that it has ``shape``, wherever the block or ``mended`` was
+            shape: shape after the repair.
+            repaired: repairs the array so that it has ``shape``, wherever the block or ``repaired`` was
                 interrupted.
-            shape: shape after the repair; by default the current one.
         """
         self._writer._torn = self
-        self._halfway.append((self.shape if shape is None else shape, mended))
+        self._open.append((shape, repaired))
         yield
-        self._over()
+        self.close()
 
-    def _over(self) -> None:
-        self._halfway.pop()
-        if not self._halfway:
+    def close(self) -> None:
+        """Forget the innermost change, which is finished."""
+        self._open.pop()
+        if not self._open:
             self._writer._torn = None
 
     def mend(self) -> None:
         """Repair interrupted changes, the innermost first."""
-        while self._halfway:
-            self._halfway[-1][1]()
-            self._over()
+        while self._open:
+            self._open[-1][1]()
+            self.close()
 
 
-class OpenArray(Interruptible):
+class OpenArray:
     """Part of :class:`ArrayWriter` that manages the array's metadata."""
 
     def __init__(
@@ -103,15 +105,18 @@ class OpenArray(Interruptible):
         self._seen = writer._history.count
         self._bare = _bare(node)
         self._compared = writer._history.count if new else None
-        #: interrupted changes, innermost last: the valid shape, and the function that repairs the array
-        self._halfway: list[tuple[tuple[int, ...], Callable[[], None]]] = []
+        self._repairs = Repairs(writer)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Elements along each axis, including appended rows that are not written yet."""
-        if self._halfway:
-            return self._halfway[0][0]
+        if self._repairs:
+            return self._repairs.shape
         return self._stored if self._tail is None else (self._tail.stop, *self._stored[1:])
+
+    def _whole(self, repaired: Callable[[], None]) -> AbstractContextManager[None]:
+        """Make a change of the array atomic that does not change its shape; see :meth:`Repairs.atomic`."""
+        return self._repairs.atomic(self.shape, repaired)
 
     def _elements(self, data: Any) -> np.ndarray:
         return elements(data, self.dtype, self.path, self._missing)

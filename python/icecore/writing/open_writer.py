@@ -19,7 +19,7 @@ from icecore.repository.typed_attributes import dump
 from icecore.repository.upper_rooms import provider
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.new_array import MemoryShares, NewArray
-from icecore.writing.open_array import Interruptible
+from icecore.writing.open_array import Repairs
 from icecore.writing.synchronized import in_turn
 
 #: largest size of rows of an array that a writer merges after its last commit (bytes)
@@ -63,7 +63,7 @@ class OpenWriter:
         self._closed = False
         self._process = os.getpid()
         #: array whose change was interrupted
-        self._torn: Interruptible | None = None
+        self._torn: Repairs | None = None
         self.branch = branch
         self.snapshot_id: str | None = None
 

@@ -16,20 +16,22 @@ from icecore.writing.region_writes import RegionWrites
 from icecore.writing.row_grid import RowGrid, unit_of
 from icecore.writing.synchronized import in_turn
 
-# Growth of an array by small appends: its rows get chunks of their own, and nothing is written again.
-
 #: bytes of stored rows, and of a shard's index, that an append may write again
 _AGAIN = 4 << 10
 #: an append may also write again this part (1/4) of what it adds
 _PART = 4
 #: largest size of rows (bytes) that are merged into longer chunks
 _MERGED = 64 << 20
+#: size of rows (bytes) that are gathered for an array that grows by chunks
+_GATHERED = 32 << 20
 #: largest number of chunks that get references of their own when an array begins to grow by chunks
 _REFERENCES = 1 << 20
 
 
-class Growth(RegionWrites):
-    """Part of :class:`ArrayWriter` that lets an array grow without writing its last shard again."""
+class RowAppends(RegionWrites):
+    """Part of :class:`ArrayWriter` that appends rows."""
+
+    # Growth without writing the last shard again: the new rows get chunks of their own.
 
     @property
     def _row_bytes(self) -> int:
@@ -158,13 +160,7 @@ class Growth(RegionWrites):
         if self._rows.is_listed:
             self._merge_short()
 
-
-#: size of rows (bytes) that are gathered for an array that grows by chunks
-_GATHERED = 32 << 20
-
-
-class RowAppends(Growth):
-    """Part of :class:`ArrayWriter` that appends rows."""
+    # Rows that wait in memory.
 
     def _add(self, rows: np.ndarray) -> None:
         while len(rows):

@@ -230,9 +230,8 @@ class Writer(OpenWriter):
             [0.0, 0.0, 5.0, 6.0]
         """
         self._path("/")
-        from icecore.writing.parts import parts_of
-
-        return parts_of(self)
+        found: Parts = provider("parts")(self)
+        return found
 
     @in_turn
     def merge(self, written: Iterable[Written]) -> None:
@@ -256,9 +255,7 @@ class Writer(OpenWriter):
             np.float32(7.0)
         """
         self._path("/")
-        from icecore.writing.parts import merge
-
-        merge(self, written)
+        provider("merge_parts")(self, written)
 
     @in_turn
     def delete(self, path: str) -> None:

@@ -18,10 +18,15 @@ from icecore.cli.console import (
     SelArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
 )
-from icecore.cli.read.read import selected
+from icecore.cli.read.selection import selected
+
+EXAMPLES = (
+    'icecore explain icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',
+    'icecore explain icecore-demo/demo.icecore /grid/t2m --access "time=1:0.5; lat=1,lon=1:0.5"',
+    "icecore explain icecore-demo/demo.icecore /photons/gt1l/height --json",
+)
 
 
 def explain(
@@ -59,14 +64,3 @@ def explain(
         return
     plan = array.plan(selected(array, sel)[0], rtol=rtol, leading_bytes=leading_bytes)
     emit(asdict(plan), json, str(plan))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            'icecore explain icecore-demo/demo.icecore /grid/t2m "time=0:10, lat=3"',
-            'icecore explain icecore-demo/demo.icecore /grid/t2m --access "time=1:0.5; lat=1,lon=1:0.5"',
-            "icecore explain icecore-demo/demo.icecore /photons/gt1l/height --json",
-        )
-    )(explain)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, open_repo
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
@@ -21,6 +21,11 @@ _KINDS = ("cells", "native", "linked", "inline", "missing")
 _LAST, _DAILY = 30, 90
 #: number of source files of a table that are listed
 _SHOWN = 5
+
+EXAMPLES = (
+    "icecore info icecore-demo/demo.icecore /grid/t2m",
+    "icecore info icecore-demo/demo.icecore@linked --files",
+)
 
 
 def info(
@@ -39,6 +44,12 @@ def info(
             "--versions", help="Also the bytes that each version alone holds (reads all references)."
         ),
     ] = False,
+    files: Annotated[
+        bool,
+        typer.Option(
+            "--files", help="Instead: the linked files, and the parts of the arrays in each of them."
+        ),
+    ] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -53,10 +64,32 @@ def info(
         emit(found, json, _file_system_text(found))
         return
     item = open_repo(repo, storage)[path]
+    if files:
+        _print_files(item, json)
+        return
     facts = _array(item) if isinstance(item, Array) else _group(item)
     if versions:
         facts["versions"] = _versions(item.repo)
     emit(facts, json, _text(facts))
+
+
+def _print_files(item: Array | Group, json: bool) -> None:
+    """Print the linked files of an array, or of all arrays below a group."""
+    from icecore.display import text
+    from icecore.repository.array import Array
+    from icecore.repository.link_table import linked_files
+
+    nodes = [item._node] if isinstance(item, Array) else item.repo._below(item.path)
+    found = linked_files(Array(item.repo, node) for node in nodes if node.is_array)
+    lines = []
+    for file in found:
+        lines.append(f"{file.url}  {text.plural(file.chunks, 'chunk')}, {text.size(file.bytes)}")
+        for part in file.parts:
+            box = ", ".join(f"{start}:{stop}" for start, stop in part.box)
+            some = "" if part.is_all else " of those in it"
+            count = f"{text.plural(part.chunks, 'chunk')}{some}, {text.size(part.bytes)}"
+            lines.append(f"  {part.array}[{box}]  {count}")
+    emit([file.to_dict() for file in found], json, "\n".join(lines) or "no linked files")
 
 
 def _file_system(repo: str) -> dict[str, Any]:
@@ -104,7 +137,7 @@ def _array(array: Array) -> dict[str, Any]:
         "chunks": array.chunks if array.chunks is not None else array._native.chunks,
         "shards": array.shards,
         "codecs": array.codecs,
-        "readable_by": readers(array.codecs),
+        "readable_by": readers(array._node.document),
         "measured": array._node.ours.get("codec", {}),
         "bytes_raw": array.nbytes,
         "bytes_stored": array.nbytes_stored,
@@ -148,6 +181,7 @@ def _trends(array: Array) -> str | None:
 
 
 def _group(group: Group) -> dict[str, Any]:
+    from icecore.codecs.readers import summary
     from icecore.repository.array import Array
     from icecore.repository.stored_bytes import stored_bytes
 
@@ -161,6 +195,7 @@ def _group(group: Group) -> dict[str, Any]:
         "bytes_raw": sum(array.nbytes for array in arrays),
         "bytes_stored": stored_bytes(arrays),
         "linked_arrays": sum(array.linked for array in arrays),
+        "readable_by": summary(array._node.document for array in arrays),
         **({"manifests": _manifests(group)} if group.path == "/" else {}),
         "sources": _sources(group),
         "attributes": group.attrs,
@@ -295,13 +330,3 @@ def _file(item: dict[str, Any]) -> str:
     from icecore.display import text
 
     return f"{item['url']} ({text.plural(item['chunks'], 'chunk')}, {text.size(item['bytes'])})"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore info icecore-demo/demo.icecore /grid/t2m",
-            "icecore info icecore-demo/demo.icecore --json",
-        )
-    )(info)

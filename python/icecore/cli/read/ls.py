@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, open_repo
 from icecore.errors import Error
 
 if TYPE_CHECKING:
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 #: largest number of notes on parts that are left out
 _NOTES = 10
+
+EXAMPLES = (
+    "icecore ls icecore-demo/demo.icecore",
+    "icecore ls icecore-demo/demo.icecore /photons --json",
+)
 
 
 def ls(
@@ -141,12 +146,3 @@ def _loss(node: Node) -> dict[str, str]:
 
     rule = Rounding.of(node.ours)
     return {} if rule is None else {"rounded": str(rule)}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore ls icecore-demo/demo.icecore", "icecore ls icecore-demo/demo.icecore /photons --json"
-        )
-    )(ls)

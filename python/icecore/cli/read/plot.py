@@ -15,10 +15,14 @@ from icecore.cli.console import (
     SelArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
 )
-from icecore.cli.read.read import selected
+from icecore.cli.read.selection import selected
+
+EXAMPLES = (
+    "icecore plot icecore-demo/demo.icecore /grid/t2m time=0 -o map.png",
+    "icecore plot icecore-demo/demo.icecore /photons/gt1l/height 0:5000 -o line.png",
+)
 
 
 def plot(
@@ -42,13 +46,3 @@ def plot(
     with Progress("plot"):
         facts = draw(array, selected(array, sel)[0], output)
     emit(facts, json, f"{output}: {facts['kind']} of {path}, {facts['elements']:,} elements")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore plot icecore-demo/demo.icecore /grid/t2m time=0 -o map.png",
-            "icecore plot icecore-demo/demo.icecore /photons/gt1l/height 0:5000 -o line.png",
-        )
-    )(plot)

@@ -19,7 +19,6 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
     takes,
@@ -33,6 +32,11 @@ if TYPE_CHECKING:
     from icecore.tables.query.table import Table
 
 _SHOWN = 20
+
+EXAMPLES = (
+    'icecore query icecore-demo/demo.icecore /photons/gt1l --where "height > 1" --limit 5',
+    'icecore query icecore-demo/demo.icecore /photons/gt1l --reduce "count, mean:height"',
+)
 
 
 @takes(ScanOptions)
@@ -212,13 +216,3 @@ def _explained(report: dict[str, Any], json: bool) -> None:
     emit(report, json, "\n".join(lines))
     if report["rows_out"] == 0:
         raise typer.Exit(1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            'icecore query icecore-demo/demo.icecore /photons/gt1l --where "height > 1" --limit 5',
-            'icecore query icecore-demo/demo.icecore /photons/gt1l --reduce "count, mean:height"',
-        )
-    )(query)

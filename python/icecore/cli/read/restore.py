@@ -13,9 +13,13 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
+)
+
+EXAMPLES = (
+    "icecore restore icecore-demo/demo.icecore /diviner -o original.tab",
+    "icecore restore icecore-demo/demo.icecore /diviner --source diviner.tab -o original.tab --json",
 )
 
 
@@ -54,13 +58,3 @@ def restore(
         emit({"files": written}, json, "")
     elif output != "-":
         print_stderr("\n".join(written))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore restore icecore-demo/demo.icecore /diviner -o original.tab",
-            "icecore restore icecore-demo/demo.icecore /diviner --source diviner.tab -o original.tab --json",
-        )
-    )(restore)

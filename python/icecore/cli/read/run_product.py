@@ -14,7 +14,6 @@ from icecore.cli.console import (
     Progress,
     StorageOption,
     emit,
-    examples,
     print_stderr,
     settings,
 )
@@ -25,6 +24,11 @@ if TYPE_CHECKING:
     from icecore.products.signature import Signature
 
 _SHOWN = 20
+
+EXAMPLES = (
+    "icecore run stats icecore-demo/demo.icecore -p table=photons/gt1l -p columns=height",
+    "icecore run subset icecore-demo/demo.icecore -p table=photons/gt1l -p limit=5",
+)
 
 
 def run(
@@ -158,13 +162,3 @@ def _parameters(pairs: list[str] | None) -> dict[str, Any]:
         else:
             found[key] = value
     return found
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore run stats icecore-demo/demo.icecore -p table=photons/gt1l -p columns=height",
-            "icecore run subset icecore-demo/demo.icecore -p table=photons/gt1l -p limit=5",
-        )
-    )(run)

@@ -14,12 +14,17 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
 )
 
 if TYPE_CHECKING:
     from icecore.timeseries.trend import Trend
+
+EXAMPLES = (
+    "icecore trend icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN --points 10",
+    "icecore trend icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN --start 1400000050 "
+    "--stop 1400000070 -o trend.csv",
+)
 
 
 def trend(
@@ -96,14 +101,3 @@ def _origin(found: Trend) -> str:
     before, behind = found.expanded
     wider = f"; {before:g} s before and {behind:g} s after the stretch" if before or behind else ""
     return f"from {what}, {text.size(found.bytes_read)} read{wider}"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command(
-        epilog=examples(
-            "icecore trend icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN --points 10",
-            "icecore trend icecore-demo/demo.icecore /frames/H1/DEMO-STRAIN --start 1400000050 "
-            "--stop 1400000070 -o trend.csv",
-        )
-    )(trend)

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, RepoArgument, StorageOption, examples, name_version, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, name_version, open_repo
+
+EXAMPLES = (
+    "icecore branch icecore-demo/demo.icecore",
+    "icecore branch icecore-demo/demo.icecore --json",
+)
 
 
 def branch(
@@ -23,12 +28,3 @@ def branch(
     The branch starts at the version REPO@REF. Without NAME the branches are listed.
     """
     name_version(open_repo(repo, storage), "branch", name, delete, json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore branch icecore-demo/demo.icecore", "icecore branch icecore-demo/demo.icecore --json"
-        )
-    )(branch)

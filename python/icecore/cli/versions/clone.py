@@ -12,9 +12,13 @@ from icecore.cli.console import (
     Progress,
     StorageOption,
     emit,
-    examples,
     persistent,
     settings,
+)
+
+EXAMPLES = (
+    "icecore clone icecore-demo/demo.icecore icecore-demo/copy.icecore",
+    "icecore clone icecore-demo/demo.icecore icecore-demo/grid.icecore --group /grid --shallow",
 )
 
 
@@ -59,13 +63,3 @@ def clone(
             progress=progress,
         )
     emit(report.to_dict(), json, str(report))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore clone icecore-demo/demo.icecore icecore-demo/copy.icecore",
-            "icecore clone icecore-demo/demo.icecore icecore-demo/grid.icecore --group /grid --shallow",
-        )
-    )(clone)

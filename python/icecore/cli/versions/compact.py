@@ -7,7 +7,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, open_repo
+
+EXAMPLES = (
+    "icecore compact icecore-demo/demo.icecore",
+    "icecore compact icecore-demo/demo.icecore /grid --older 7d --json",
+)
 
 
 def compact(
@@ -38,13 +43,3 @@ def compact(
     with Progress("compact"):
         report = open_repo(repo, storage).compact(path, age, most)
     emit(report.to_dict(), json, str(report))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore compact icecore-demo/demo.icecore",
-            "icecore compact icecore-demo/demo.icecore /grid --older 7d --json",
-        )
-    )(compact)

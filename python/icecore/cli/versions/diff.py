@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from icecore import errors
-from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, open_repo
 from icecore.repository.address import split_path
 
 if TYPE_CHECKING:
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 #: largest number of boxes listed per array
 _BOXES = 8
 _SIGNS = {"new": "+", "deleted": "-", "updated": "~"}
+
+EXAMPLES = (
+    "icecore diff icecore-demo/demo.icecore linked",
+    "icecore diff icecore-demo/demo.icecore linked main --values --json",
+    "icecore diff icecore-demo/demo.icecore@linked:/photons/gt1l/height"
+    " icecore-demo/demo.icecore:/photons/gt1l/height",
+)
 
 
 def diff(
@@ -95,15 +102,3 @@ def _text(changes: Diff) -> str:
     for path, chunks in sorted(changes.chunks.items()):
         lines += _written(path, chunks)
     return "\n".join(lines) or "no difference"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore diff icecore-demo/demo.icecore linked",
-            "icecore diff icecore-demo/demo.icecore linked main --values --json",
-            "icecore diff icecore-demo/demo.icecore@linked:/photons/gt1l/height"
-            " icecore-demo/demo.icecore:/photons/gt1l/height",
-        )
-    )(diff)

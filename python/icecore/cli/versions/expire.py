@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, Progress, RepoArgument, StorageOption, emit, open_repo
+
+EXAMPLES = (
+    "icecore expire icecore-demo/demo.icecore --keep-last 30 --keep-daily 90 --keep-tags --dry-run",
+    "icecore expire icecore-demo/demo.icecore --keep-last 30 --json",
+)
 
 
 def expire(
@@ -33,13 +38,3 @@ def expire(
     with Progress("expire"):
         report = open_repo(repo, storage).expire(keep_last, keep_daily, dry_run)
     emit(report.to_dict(), json, str(report))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore expire icecore-demo/demo.icecore --keep-last 30 --keep-daily 90 --keep-tags --dry-run",
-            "icecore expire icecore-demo/demo.icecore --keep-last 30 --json",
-        )
-    )(expire)

@@ -14,9 +14,13 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
+)
+
+EXAMPLES = (
+    "icecore gc icecore-demo/demo.icecore --dry-run",
+    "icecore gc icecore-demo/demo.icecore --older-than 7d",
 )
 
 
@@ -49,13 +53,3 @@ def gc(
     for problem in report.errors:
         print_stderr(f"could not delete {problem}")
     raise typer.Exit(1 if report.failed else 0)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore gc icecore-demo/demo.icecore --dry-run",
-            "icecore gc icecore-demo/demo.icecore --older-than 7d",
-        )
-    )(gc)

@@ -6,7 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from icecore.cli.console import Json, RepoArgument, StorageOption, emit, examples, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, emit, open_repo
+
+EXAMPLES = (
+    "icecore log icecore-demo/demo.icecore",
+    "icecore log icecore-demo/demo.icecore -n 1 --json",
+)
 
 
 def log(
@@ -39,12 +44,3 @@ def _line(row: dict[str, Any]) -> str:
     first, *more = row["message"].replace("\r\n", "\n").rstrip().split("\n")
     names = f"  ({', '.join(row['names'])})" if row["names"] else ""
     return "\n".join([f"{head}{first}{names}", *(" " * len(head) * bool(line) + line for line in more)])
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore log icecore-demo/demo.icecore", "icecore log icecore-demo/demo.icecore -n 1 --json"
-        )
-    )(log)

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, persistent, settings
+from icecore.cli.console import Json, Progress, StorageOption, emit, persistent, settings
+
+EXAMPLES = (
+    "icecore clone icecore-demo/demo.icecore icecore-demo/mirror.icecore",
+    "icecore pull icecore-demo/mirror.icecore",
+)
 
 
 def pull(
@@ -29,13 +34,3 @@ def pull(
     with Progress("pull") as progress:
         report = run(copy, source, storage=settings(storage), progress=progress)
     emit(report.to_dict(), json, str(report))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore clone icecore-demo/demo.icecore icecore-demo/mirror.icecore",
-            "icecore pull icecore-demo/mirror.icecore",
-        )
-    )(pull)

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, persistent, settings
+from icecore.cli.console import Json, Progress, StorageOption, emit, persistent, settings
+
+EXAMPLES = (
+    "icecore clone icecore-demo/demo.icecore icecore-demo/backup.icecore",
+    "icecore repair icecore-demo/demo.icecore --from icecore-demo/backup.icecore",
+)
 
 
 def repair(
@@ -29,13 +34,3 @@ def repair(
         report = run(repo, copy, trust_copy=trust_copy, storage=settings(storage), progress=progress)
     emit(report.to_dict(), json, str(report))
     raise typer.Exit(0 if report.is_whole else 1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore clone icecore-demo/demo.icecore icecore-demo/backup.icecore",
-            "icecore repair icecore-demo/demo.icecore --from icecore-demo/backup.icecore",
-        )
-    )(repair)

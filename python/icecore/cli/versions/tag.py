@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, RepoArgument, StorageOption, examples, name_version, open_repo
+from icecore.cli.console import Json, RepoArgument, StorageOption, name_version, open_repo
+
+EXAMPLES = (
+    "icecore tag icecore-demo/demo.icecore",
+    "icecore tag icecore-demo/demo.icecore --json",
+)
 
 
 def tag(
@@ -25,12 +30,3 @@ def tag(
     A tag is a permanent name for the version REPO@REF. Without NAME the tags are listed.
     """
     name_version(open_repo(repo, storage), "tag", name, delete, json)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore tag icecore-demo/demo.icecore", "icecore tag icecore-demo/demo.icecore --json"
-        )
-    )(tag)

@@ -13,9 +13,14 @@ from icecore.cli.console import (
     RepoArgument,
     StorageOption,
     emit,
-    examples,
     open_repo,
     print_stderr,
+)
+
+EXAMPLES = (
+    "icecore verify icecore-demo/demo.icecore",
+    "icecore verify icecore-demo/demo.icecore --deep --json",
+    "icecore verify icecore-demo/demo.icecore --history",
 )
 
 
@@ -65,14 +70,3 @@ def _unsealed(ids: list[str]) -> str:
 
     shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3:,} more" if len(ids) > 3 else "")
     return f"no checksums of {text.plural(len(ids), 'version')} (no seals/ID): {shown}"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore verify icecore-demo/demo.icecore",
-            "icecore verify icecore-demo/demo.icecore --deep --json",
-            "icecore verify icecore-demo/demo.icecore --history",
-        )
-    )(verify)

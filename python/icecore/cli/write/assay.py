@@ -6,8 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from icecore.cli.console import Json, Progress, emit, examples, print_stderr, takes
+from icecore.cli.console import Json, Progress, emit, print_stderr, takes
 from icecore.ingest.options import AssayOptions
+
+EXAMPLES = (
+    "icecore assay icecore-demo/grid.nc -o assay.html",
+    "icecore assay icecore-demo/demo.icecore --array /photons/gt1l/height",
+)
 
 
 @takes(AssayOptions)
@@ -39,13 +44,3 @@ def assay(
     emit(found.facts(), json, str(found))
     if found.failures:
         raise typer.Exit(2)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore assay icecore-demo/grid.nc -o assay.html",
-            "icecore assay icecore-demo/demo.icecore --array /photons/gt1l/height",
-        )
-    )(assay)

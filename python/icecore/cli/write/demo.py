@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, emit, examples
+from icecore.cli.console import Json, Progress, emit
+
+EXAMPLES = (
+    "icecore demo",
+    "icecore demo icecore-demo --json",
+)
 
 
 def demo(
@@ -40,8 +45,3 @@ def demo(
     more = f'next steps:\n  icecore ls {shown}\n  icecore read {shown} /grid/t2m "time=0:10, lat=3"'
     emit(facts, json, f"{describe(outcome)}\n\n{more}")
     raise typer.Exit(0 if outcome.passed else 1)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(epilog=examples("icecore demo", "icecore demo icecore-demo --json"))(demo)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
-from icecore.cli.console import Json, Progress, Verbose, examples, finish, takes
+from icecore.cli.console import Json, Progress, Verbose, finish, takes
 from icecore.cli.write.following import POLL, Follow, Glob, Poll, UntilIdle, followed
 from icecore.ingest.options import LinkOptions
+
+EXAMPLES = (
+    "icecore link icecore-demo/photons.h5 --into icecore-demo/mine.icecore --replace",
+    "icecore link icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /wind --dry-run",
+    "icecore link --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
+)
 
 
 @takes(LinkOptions, optional=("sources",))
@@ -37,15 +41,4 @@ def link(
 
     with Progress("link", nbytes=values["commit_every"] is None) as progress:
         report = run(LinkOptions(**values, progress=progress))
-    finish("linked", report, values["into"], json, verbose)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore link icecore-demo/photons.h5 --into icecore-demo/mine.icecore --replace",
-            "icecore link icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /wind --dry-run",
-            "icecore link --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
-        )
-    )(link)
+    finish("linked", report, values["into"], json, verbose, values["storage"])

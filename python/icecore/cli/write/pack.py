@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
-from icecore.cli.console import Json, Progress, Verbose, examples, finish, takes
+from icecore.cli.console import Json, Progress, Verbose, finish, takes
 from icecore.cli.write.following import POLL, Follow, Glob, Poll, UntilIdle, followed
 from icecore.ingest.options import PackOptions
+
+EXAMPLES = (
+    "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "
+    "--for archive",
+    "icecore pack --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
+    "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
+    "--codec shuffle+zstd:9",
+)
 
 
 @takes(PackOptions, optional=("sources",))
@@ -41,17 +47,4 @@ def pack(
 
     with Progress("pack") as progress:
         report = run(PackOptions(**values, progress=progress))
-    finish("packed", report, values["into"], json, verbose)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore pack icecore-demo/grid.nc --into icecore-demo/mine.icecore --group /packed --replace "
-            "--for archive",
-            "icecore pack --follow icecore-demo --glob '*.nc' --until-idle 2s --into icecore-demo/n.icecore",
-            "icecore pack icecore-demo/demo.icecore:/photons --into icecore-demo/mine.icecore --replace "
-            "--codec shuffle+zstd:9",
-        )
-    )(pack)
+    finish("packed", report, values["into"], json, verbose, values["storage"])

@@ -6,7 +6,12 @@ from typing import Annotated
 
 import typer
 
-from icecore.cli.console import Json, Progress, StorageOption, emit, examples, print_stderr, settings
+from icecore.cli.console import Json, Progress, StorageOption, emit, print_stderr, settings
+
+EXAMPLES = (
+    "icecore reframe icecore-demo/frames -o long --seconds 64 --compress zero-suppress",
+    "icecore reframe icecore-demo/demo.icecore -o trends --trend second --channels 'H1:*'",
+)
 
 
 def reframe(
@@ -81,13 +86,3 @@ def reframe(
         "skipped": [list(each) for each in done.skipped],
     }
     emit(facts, json, str(done))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore reframe icecore-demo/frames -o long --seconds 64 --compress zero-suppress",
-            "icecore reframe icecore-demo/demo.icecore -o trends --trend second --channels 'H1:*'",
-        )
-    )(reframe)

@@ -6,8 +6,13 @@ from typing import Any
 
 import typer
 
-from icecore.cli.console import Json, Progress, emit, examples, takes
+from icecore.cli.console import Json, Progress, emit, takes
 from icecore.ingest.options import RelinkOptions
+
+EXAMPLES = (
+    "icecore relink icecore-demo icecore-demo --into icecore-demo/demo.icecore --dry-run",
+    "icecore relink icecore-demo icecore-demo --into icecore-demo/demo.icecore --dry-run --json",
+)
 
 
 @takes(RelinkOptions)
@@ -26,13 +31,3 @@ def relink(values: dict[str, Any], json: Json = False) -> None:
     done = f"{report.repository}: {where}, {report.seconds:.2f} s"
     emit(report.as_dict(), json, f"{report.table()}\n\n{report.counts}\n{done}", done=where)
     raise typer.Exit(1 if report.refused else 0)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        epilog=examples(
-            "icecore relink icecore-demo icecore-demo --into icecore-demo/demo.icecore --dry-run",
-            "icecore relink icecore-demo icecore-demo --into icecore-demo/demo.icecore --dry-run --json",
-        )
-    )(relink)

@@ -38,7 +38,7 @@ def place_of(folder: str | os.PathLike[str], pattern: str) -> Place:
     """Return the place that a user names.
 
     Raises:
-        Error: ``not-found`` if there is no such directory or list.
+        Error: ``not-found`` if the directory or list does not exist.
     """
     name = os.fspath(folder)
     if object_stores.is_object(name):

@@ -16,7 +16,7 @@ from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
 from icecore.sources.files import object_stores
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, damage
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.writing.row_grid import lengths_of
 
 #: objects that are files: a name with a suffix, or a pattern
@@ -154,11 +154,11 @@ def _read(array: Array, region: Sequence[slice]) -> np.ndarray:
     return array._native.read(tuple(region), None, False, None)
 
 
-def _held(array: Array) -> Held | None:
+def _held(array: Array) -> StoredChunks | None:
     return held_of(array._native)
 
 
-def held_of(native: Any) -> Held | None:
+def held_of(native: Any) -> StoredChunks | None:
     """Return the stored chunks of an array in a repository; None if its grid is not regular."""
     found = native.held()
-    return None if found is None else Held(tuple(native.shape), tuple(found[0]), found[1])
+    return None if found is None else StoredChunks(tuple(native.shape), tuple(found[0]), found[1])

@@ -22,7 +22,7 @@ from icecore.layout.layout import Layout
 from icecore.repository import zarr_dtypes
 from icecore.repository.time_axis import KEY, TimeAxis
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.tables.text.column_codecs import CHUNK
 from icecore.writing.writer import Writer
 
@@ -116,7 +116,7 @@ class StorageChoice:
         return layout.plan(entry.shape, itemsize, where.chunk, None, source, reads=reads, ratio=ratio)
 
     def codecs(
-        self, step: Step, read: Reader, where: Layout, budget: int, held: Held | None
+        self, step: Step, read: Reader, where: Layout, budget: int, held: StoredChunks | None
     ) -> choose_codec.Planned:
         """Return the codecs of the array's chunks: measured, or as the caller named them."""
         entry = step.entry
@@ -129,9 +129,10 @@ class StorageChoice:
             kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
             grows = bool(entry.shape) and self.grows is not None and entry.dims[0] == self.grows
             alone = not grows and where.shard is None and where.chunk == tuple(entry.shape)
-            return before or choose_codec.plan(
-                kind, entry.shape, where.chunk, read, self.goal, self.portable, alone, held
-            )
+            if before is not None:
+                return before
+            of = choose_codec.Subject(kind, entry.shape, where.chunk, read, self.portable, alone, held)
+            return choose_codec.plan(of, self.goal)
         codecs = spec.resolve(self.codec, entry.data_type, entry.dtype, where.chunk, self.portable)
         spec.fit(codecs, entry.data_type, entry.dtype, step.path, len(entry.shape))
         return choose_codec.Planned(codecs)

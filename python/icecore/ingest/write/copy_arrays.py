@@ -22,7 +22,7 @@ from icecore.repository.nodes import OURS, Node
 from icecore.repository.time_axis import KEY
 from icecore.sources.mapping.array_map import ArrayEntry, Reader
 from icecore.sources.mapping.column_nulls import NULL, value_of
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.writing.array_writer import ArrayWriter
 from icecore.writing.writer import Writer
 
@@ -38,7 +38,7 @@ def copy_new(
     planned: Planned,
     budget: int,
     progress: Progress,
-    held: Held | None = None,
+    held: StoredChunks | None = None,
 ) -> str:
     """Create an array and write all of its data; return its first metadata document.
 
@@ -79,7 +79,7 @@ def new_document(entry: ArrayEntry, where: layout.Layout, planned: Planned) -> s
 
 
 def boxes(
-    entry: ArrayEntry, where: layout.Layout, budget: int, held: Held | None, old: Held | None
+    entry: ArrayEntry, where: layout.Layout, budget: int, held: StoredChunks | None, old: StoredChunks | None
 ) -> list[tuple[list[int], list[int]]]:
     """Return the boxes to write: all, or those with stored chunks in the source or in the replaced array."""
     from icecore import _icecore

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from icecore.ingest.plan.pack_plan import PackPlan, PackStep
     from icecore.ingest.plan.storage_choice import StorageChoice
     from icecore.layout.layout import Layout
-    from icecore.sources.mapping.stored_chunks import Held
+    from icecore.sources.mapping.stored_chunks import StoredChunks
 
 
 def write_arrays(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> None:
@@ -60,7 +60,7 @@ def write_new(
 
 
 def chosen(
-    choice: StorageChoice, budget: int, each: PackStep, read: Reader, held: Held | None
+    choice: StorageChoice, budget: int, each: PackStep, read: Reader, held: StoredChunks | None
 ) -> tuple[Layout, Planned]:
     """Return layout and codecs of a new array."""
     where = each.layout if each.layout is not None else choice.layout(each.step.entry, read, budget)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.export.picture import physical, rows
+from icecore.export.decoded import physical
+from icecore.export.picture import rows
 from icecore.repository.array import Array
 from icecore.repository.repo import Repo
 from icecore.repository.time_axis import NS

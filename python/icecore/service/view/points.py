@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.export.picture import physical
+from icecore.export.decoded import physical
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.repo import Repo

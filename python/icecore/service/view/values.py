@@ -9,7 +9,8 @@ import numpy as np
 
 from icecore import errors
 from icecore.display import text
-from icecore.export.picture import as_dates, elapsed, physical
+from icecore.export.decoded import physical
+from icecore.export.picture import as_dates, elapsed
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
 from icecore.repository.group import Group

@@ -318,7 +318,7 @@ class Variable:
     def _fill(self) -> Any:
         text = None if self._stored is None else self._stored.get("fillValue")
         if not text:
-            return 0
+            return None  # readers take a fill value of version 2 for the mark of missing values
         try:
             value = _number(text, self._dtype.str)
         except ValueError:

@@ -21,7 +21,7 @@ from icecore.sources.hdf5.types import TypePlan, measured
 from icecore.sources.mapping.array_map import ArrayEntry, Links, Note, default_chunks
 from icecore.sources.mapping.contiguous import Located, contiguous
 from icecore.sources.mapping.netcdf_fill import default_fill
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 
 _SMALL_TEXT = 16 << 20
 #: size (bytes) up to which a copy reads every chunk, stored or not
@@ -184,13 +184,13 @@ def _fill_beyond(plist: Any, plan: TypePlan) -> tuple[Any, str]:
     return fill, "chunks that were never written hold zeros, those beyond its end netCDF's fill value"
 
 
-def _held(plist: Any, raw: RawDataset, shape: tuple[int, ...]) -> Held | None:
+def _held(plist: Any, raw: RawDataset, shape: tuple[int, ...]) -> StoredChunks | None:
     """Return the stored chunks of a dataset that can't be linked."""
     if plist.get_layout() != h5d.CHUNKED or not raw.shape:
         return None
     chunk = tuple(int(n) for n in plist.get_chunk())
     located = chunked(raw.dsid, shape[: len(raw.shape)], raw.shape, chunk, 0, False)
-    return Held(shape, chunk + raw.plan.inner, np.concatenate([located.chunks, located.copied]))
+    return StoredChunks(shape, chunk + raw.plan.inner, np.concatenate([located.chunks, located.copied]))
 
 
 def _source_chunks(plist: Any, shape: tuple[int, ...], plan: TypePlan) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from icecore import errors
 from icecore.sources.files.identity import Identity
 from icecore.sources.kerchunk.reference_file import WHOLE, Columns
 from icecore.sources.mapping.array_map import Links
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 
 #: names of the only chunk of a scalar array: Zarr 2's, Zarr 3's, and the empty name of VirtualiZarr
 _SCALAR = ("0", "c", "", "c/", "c/0")
@@ -76,10 +76,10 @@ class Table:
             ),
         )
 
-    def held(self, shape: tuple[int, ...], chunk: tuple[int, ...]) -> Held:
+    def held(self, shape: tuple[int, ...], chunk: tuple[int, ...]) -> StoredChunks:
         """Return the stored chunks."""
         inline = np.array([*self.inline], "u8")
-        return Held(shape, chunk, np.concatenate([self.chunks.astype("u8"), inline]))
+        return StoredChunks(shape, chunk, np.concatenate([self.chunks.astype("u8"), inline]))
 
 
 def located(name: str, columns: Columns, found: list[tuple[str, Identity]]) -> Table:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from icecore import errors
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.sources.mapping.table_file import TableFile
 
 Region = tuple[slice, ...]
@@ -150,7 +150,7 @@ class ArrayEntry:
     links: Links | None = None
     native: dict[int, Callable[[], np.ndarray]] = field(default_factory=dict)
     read: Reader | None = None
-    held: Callable[[], Held | None] | None = None
+    held: Callable[[], StoredChunks | None] | None = None
     check: Callable[[], None] = _nothing
     unlimited: tuple[int, ...] = ()
     note: str = ""
@@ -168,14 +168,14 @@ class ArrayEntry:
         """Whether the array's bytes are linked (single chunks may still be copied: ``native``)."""
         return self.links is not None
 
-    def present(self) -> Held | None:
+    def present(self) -> StoredChunks | None:
         """Return the stored chunks; None if the source doesn't list them."""
         if self.links is None or not isinstance(self.chunks, tuple):
             return self.held() if self.held is not None else None
         chunks = np.concatenate([self.links.chunks.astype("u8"), np.array([*self.native], "u8")])
-        return Held(tuple(self.shape), self.chunks, chunks)
+        return StoredChunks(tuple(self.shape), self.chunks, chunks)
 
-    def sparse(self) -> Held | None:
+    def sparse(self) -> StoredChunks | None:
         """Return the stored chunks if some chunks are missing; otherwise None."""
         found = self.present() if self.shape else None
         return None if found is None or found.full else found

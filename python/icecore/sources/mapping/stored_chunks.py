@@ -15,7 +15,7 @@ _STEP = 0.6180339887498949
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredChunks:
     """Stored chunks of an array with a regular grid.
 
     Attributes:

@@ -16,7 +16,7 @@ from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Reader
 from icecore.sources.mapping.cf_compare import LIMITS, PACKED, SCALE, Sourced, compare, sourced, unlike_scales
 from icecore.sources.mapping.consistency import Rounding, alike, coordinates
 from icecore.sources.mapping.stitched_array import Converted, Part, decodes_alike, join
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.sources.mapping.time_units import Conversion, is_time, spans_or_times
 
 # Number of reasons that are spelled out.
@@ -122,7 +122,7 @@ def _joined(arrays: list[Sourced], dim: str) -> ArrayEntry:
     return whole
 
 
-def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
+def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> StoredChunks | None:
     """Return the stored chunks of the parts, if they have one grid and the same fill value."""
     chunks: list[np.ndarray] = []
     unit: tuple[int, ...] | None = None
@@ -135,7 +135,7 @@ def _held(parts: list[Part], axis: int, whole: ArrayEntry) -> Held | None:
             return None
         unit = held.chunk
         chunks.append(held.moved(axis, part.start // unit[axis], whole.shape))
-    return None if unit is None else Held(whole.shape, unit, np.concatenate(chunks))
+    return None if unit is None else StoredChunks(whole.shape, unit, np.concatenate(chunks))
 
 
 def _note(whole: ArrayEntry, first: ArrayEntry, why: list[str], count: int) -> str:

@@ -108,7 +108,7 @@ def _decoder() -> Any:
     return Decoder(grammar=OmniGrammar())  # the default decoder is stricter
 
 
-class _Endless(Exception):
+class _TooManyTokens(Exception):
     pass
 
 
@@ -129,7 +129,7 @@ class _Tokens:
         self._left -= 1
         if self._left < 0:
             line = self._text.count("\n", 0, token.pos) + 1
-            raise _Endless(f"no statement can be made of what stands near {str(token)!r} in line {line}")
+            raise _TooManyTokens(f"the text near {str(token)!r} in line {line} is not a statement")
         return token
 
     def send(self, token: Any) -> Any:

@@ -25,7 +25,7 @@ from icecore.sources.files import zip_directory
 from icecore.sources.files.identity import identity
 from icecore.sources.files.open_files import shared
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region, damage, default_chunks
-from icecore.sources.mapping.stored_chunks import Held
+from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.sources.zarr import metadata_repair
 from icecore.sources.zarr.metadata_repair import is_odd
 
@@ -291,7 +291,7 @@ class ZarrReader:
             raise _broken(name, error) from error
 
 
-def _held(reader: ZarrReader, array: Any) -> Held | None:
+def _held(reader: ZarrReader, array: Any) -> StoredChunks | None:
     """The chunks (shards) that the store has objects for, by their names."""
     try:
         unit = tuple(int(n) for n in (array.shards or array.chunks))
@@ -305,7 +305,7 @@ def _held(reader: ZarrReader, array: Any) -> Held | None:
         index = [int(part) for part in _NUMBER.findall(name)]
         if _CHUNK.fullmatch(name) and len(index) == len(counts):
             flats.append(sum(i * prod(counts[axis + 1 :]) for axis, i in enumerate(index)))
-    return Held(tuple(array.shape), unit, np.array(flats, "u8"))
+    return StoredChunks(tuple(array.shape), unit, np.array(flats, "u8"))
 
 
 def _check_members(source: str, path: str) -> None:

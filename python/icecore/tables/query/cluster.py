@@ -16,7 +16,7 @@ from icecore.tables.query.arrow_numbers import arrow_list
 from icecore.tables.query.grouped import Grouped, is_text_type
 from icecore.tables.query.reduce_rows import Group, Moments, reduce_rows, row
 from icecore.tables.query.reduction import Wish
-from icecore.tables.query.scan import Scan, arrow, arrow_type, plain, row_ranges
+from icecore.tables.query.scan import Scan, arrow, arrow_type, row_ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -187,16 +187,6 @@ class ClusterScan(Scan):
     def report(self) -> dict[str, Any]:
         """Return the cost of the ranges that were scanned so far."""
         return added(self._reports) if self._reports else super().report()
-
-    def count(self) -> int:
-        """Return the number of selected rows."""
-        return sum(batch.num_rows for batch in self._batches())
-
-    def to_numpy(self) -> dict[str, np.ndarray]:
-        """Return all rows: name → array."""
-        table = arrow().Table.from_batches(self._batches(stored=True), self.schema)
-        kinds = [self._table._kind(name) for name in self.columns]
-        return {name: plain(table[name], *kind) for name, kind in zip(self.columns, kinds, strict=True)}
 
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
         left = self._limit

@@ -61,34 +61,38 @@ class Expression:
     ``get("MET/fX")``.
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, tree: ast.expr, text: str | None = None) -> None:
+        self.tree, self.text = tree, ast.unparse(tree) if text is None else text
+        functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions]
+        #: the columns in the expression
+        self.names = list(dict.fromkeys(names))
+
+    @classmethod
+    def parse(cls, text: str) -> Expression:
+        """Parse an expression.
+
+        Raises:
+            Error: ``invalid``.
+        """
         quoted = list(dict.fromkeys(_QUOTED.findall(text)))
         try:
             made = _QUOTED.sub(lambda found: _STANDS.format(quoted.index(found[1])), text.strip())
-            self.tree = ast.parse(made, mode="eval").body
+            tree = ast.parse(made, mode="eval").body
         except (SyntaxError, ValueError, RecursionError) as error:
             raise errors.make("invalid", f"can't parse {text!r}: {error}", _HINT) from None
-        self.tree = _Names({_STANDS.format(i): name for i, name in enumerate(quoted)}).visit(self.tree)
-        self._find_names()
+        columns = {_STANDS.format(i): name for i, name in enumerate(quoted)}
+        return cls(_Names(columns).visit(tree), text)
 
     @classmethod
-    def _of(cls, tree: ast.expr) -> Expression:
-        made = cls.__new__(cls)
-        made.tree, made.text = tree, ast.unparse(tree)
-        made._find_names()
-        return made
-
-    def _find_names(self) -> None:
-        functions = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
-        names = [n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and id(n) not in functions]
-        #: the columns in the expression
-        self.names = list(dict.fromkeys(names))
+    def of_column(cls, name: str) -> Expression:
+        """Return a column as an expression; its name may contain any characters."""
+        return cls(ast.Name(name, ast.Load()), name)
 
     def conjuncts(self) -> list[Expression]:
         """Return the parts that ``and`` joins, in order."""
         if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
-            return [Expression._of(part) for part in self.tree.values]
+            return [Expression(part) for part in self.tree.values]
         return [self]
 
     def evaluate(self, columns: dict[str, Any]) -> Any:
@@ -149,17 +153,6 @@ class _Names(ast.NodeTransformer):
             case ast.Call(func=ast.Name("get"), args=[ast.Constant(value=str(name))], keywords=[]):
                 return ast.Name(name, ast.Load())
         return ast.Call(node.func, [self.visit(each) for each in node.args], node.keywords)
-
-
-class Column(Expression):
-    """A column as an expression; its name may contain any characters."""
-
-    def __init__(self, name: str) -> None:
-        self.text, self.names = name, [name]
-
-    def evaluate(self, columns: dict[str, Any]) -> Any:
-        """Return the column."""
-        return columns[self.text]
 
 
 def _value(node: ast.expr, columns: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from icecore import errors
 from icecore.repository.cached_property import cached_property
 from icecore.tables.query.event_read import Rows, arrow_table, output
-from icecore.tables.query.scan import Scan, arrow, arrow_type, metadata
+from icecore.tables.query.scan import Batches, Scan, arrow, arrow_type, metadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ROWS = 1 << 16
 
 
-class EventScan(Scan):
+class EventScan(Batches):
     """A scan whose columns include lists; they become large lists in Arrow."""
 
     def __init__(
@@ -45,18 +45,29 @@ class EventScan(Scan):
         if not table._columns and not self._every:
             message = f"{table.path} has no flat columns that could select rows"
             raise errors.make("unsupported", message, "use a cut: arrays(cut=…)")
-        if table._columns:
-            super().__init__(table, [], where, **options)
-        self._table, self.columns, self._where = table, list(columns), where
+        super().__init__(table, columns, where)
+        #: selects the rows by the flat columns
+        self._flat = Scan(table, [], where, **options) if table._columns else None
+
+    def report(self) -> dict[str, Any]:
+        """Return the cost of selecting rows so far.
+
+        Raises:
+            Error: ``unsupported`` if the table has only columns of lists.
+        """
+        if self._flat is None:
+            message = f"{self._table.path} has only columns of lists, which no summary describes"
+            raise errors.make("unsupported", message, "leave out --explain")
+        return self._flat.report()
 
     def _numbers(self) -> Iterator[Rows]:
         """Yield the numbers of the selected rows, batch by batch."""
-        if self._every:
+        if self._every or self._flat is None:
             first, stop = self._rows
             for start in range(first, stop, _ROWS):
                 yield slice(start, min(start + _ROWS, stop))
             return
-        while (rows := self._native.next_rows()) is not None:
+        while (rows := self._flat.next_rows()) is not None:
             found = rows.astype("i8")
             whole = len(found) == found[-1] - found[0] + 1
             yield slice(int(found[0]), int(found[-1]) + 1) if whole else found
@@ -76,9 +87,6 @@ class EventScan(Scan):
                 items = pa.array(np.ascontiguousarray(values[name]).reshape(-1))
                 made = made.set_column(at, name, pa.FixedSizeListArray.from_arrays(items, width))
         return made
-
-    def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        return arrow().schema([self._fields[name] for name in columns])
 
     @cached_property
     def _fields(self) -> dict[str, pa.Field]:

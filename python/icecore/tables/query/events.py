@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from icecore.repository.cached_property import cached_property
 from icecore.tables.query.event_columns import (
     EventColumn,
     EventColumns,
-    Filter,
     accept_names,
     accept_types,
     choose,
@@ -21,12 +20,13 @@ from icecore.tables.query.event_columns import (
     is_glob,
     resolve,
 )
-from icecore.tables.query.event_cut import Column, CutPruner, Expression
+from icecore.tables.query.event_cut import CutPruner, Expression
 from icecore.tables.query.event_read import LIBRARIES, Log, Rows, event_array, output, read_events
 
 if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.group import Group
+    from icecore.tables.query.scan_options import ArraysOptions, EventOptions, IterateOptions
 
 _UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 #: number of blocks of entries that are mixed for shuffled batches
@@ -74,55 +74,31 @@ class Events:
         self._load(list(names), rows, loaded)
         return loaded
 
-    def arrays(
-        self,
-        columns: str | Iterable[str] | None = None,
-        cut: str | None = None,
-        *,
-        filter_name: Filter = None,
-        filter_typename: Filter = None,
-        entry_start: int | None = None,
-        entry_stop: int | None = None,
-        step: int | None = None,
-        entries: Sequence[int] | np.ndarray | None = None,
-        library: str = "ak",
-    ) -> Any:
+    def arrays(self, options: ArraysOptions) -> Any:
         """Read columns; see :meth:`icecore.tables.query.table.Table.arrays`."""
+        library = options.library
         if library not in LIBRARIES:
             raise errors.make("invalid", f"library is {library!r}", f"one of {', '.join(LIBRARIES)}")
         self._log.clear()
-        rows, order = self._rows(entry_start, entry_stop, step, entries)
-        wanted = self._wanted(columns, filter_name, filter_typename)
-        found, count = self._selected(wanted, cut, rows)
+        rows, order = self._rows(options.entry_start, options.entry_stop, options.step, options.entries)
+        found, count = self._selected(self._wanted(options), options.cut, rows)
         if order is not None:
-            if cut is not None:
+            if options.cut is not None:
                 raise errors.make("invalid", "entries out of order together with a cut", "sort the entries")
             found = {name: value[order] for name, value in found.items()}
             count = len(order)
         return output(found, library, count)
 
-    def iterate(
-        self,
-        columns: str | Iterable[str] | None = None,
-        cut: str | None = None,
-        *,
-        step_size: int | str = "100 MB",
-        filter_name: Filter = None,
-        filter_typename: Filter = None,
-        entry_start: int | None = None,
-        entry_stop: int | None = None,
-        shuffle: int | None = None,
-        library: str = "ak",
-    ) -> Iterator[Any]:
+    def iterate(self, options: IterateOptions) -> Iterator[Any]:
         """Read batch by batch; see :meth:`icecore.tables.query.table.Table.iterate`."""
         self._log.clear()
-        rows, _ = self._rows(entry_start, entry_stop, None, None)
+        rows, _ = self._rows(options.entry_start, options.entry_stop, None, None)
         assert isinstance(rows, slice)
-        wanted = self._wanted(columns, filter_name, filter_typename)
+        wanted, cut, library = self._wanted(options), options.cut, options.library
         names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
-        count = self._per_step(step_size, names)
-        if shuffle is not None:
-            yield from self._shuffled(wanted, cut, rows, count, shuffle, library)
+        count = self._per_step(options.step_size, names)
+        if options.shuffle is not None:
+            yield from self._shuffled(wanted, cut, rows, count, options.shuffle, library)
             return
         for start in range(rows.start, rows.stop, count):
             found, number = self._selected(wanted, cut, slice(start, min(start + count, rows.stop)))
@@ -145,26 +121,25 @@ class Events:
             if number:
                 yield output({name: value[order] for name, value in found.items()}, library, number)
 
-    def _wanted(
-        self, columns: str | Iterable[str] | None, filter_name: Filter, filter_typename: Filter
-    ) -> dict[str, Expression]:
+    def _wanted(self, options: EventOptions) -> dict[str, Expression]:
         """Return name of the result → expression over columns.
 
         Columns are named as they were asked for, so that ``result["MET.fX"]`` works; those of a glob have
         their own names.
         """
-        by_name = accept_names(filter_name)
-        by_type = accept_types(self.columns, filter_typename)
+        columns = options.columns
+        by_name = accept_names(options.filter_name)
+        by_type = accept_types(self.columns, options.filter_typename)
 
         def accepts(name: str) -> bool:
             return by_name(name) and by_type(name)
 
         if columns is None:
-            return {name: Column(name) for name in choose(self.columns, None, accepts)}
+            return {name: Expression.of_column(name) for name in choose(self.columns, None, accepts)}
         result: dict[str, Expression] = {}
         for item in [columns] if isinstance(columns, str) else columns:
             if item in self.columns or self.columns.is_record(item):
-                result[item] = Column(item)
+                result[item] = Expression.of_column(item)
                 continue
             try:
                 names = choose(self.columns, item, accepts)
@@ -174,13 +149,13 @@ class Events:
                     raise
                 result[item] = expression
             else:
-                result |= {name if is_glob(item) else item: Column(name) for name in names}
+                result |= {name if is_glob(item) else item: Expression.of_column(name) for name in names}
         return result
 
     def _expression(self, text: str) -> Expression | None:
         """Parse an expression over existing columns; None if ``text`` isn't one."""
         try:
-            expression = Expression(text)
+            expression = Expression.parse(text)
             for name in expression.names:
                 resolve(self.columns, name)
         except errors.Error:
@@ -221,9 +196,9 @@ class Events:
         """
         loaded: dict[str, Any] = {}
         if cut is not None:
-            rows = self._pruner.pruned(Expression(cut).tree, rows, self._log)
+            rows = self._pruner.pruned(Expression.parse(cut).tree, rows, self._log)
         count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        for part in Expression(cut).conjuncts() if cut is not None and count else ():
+        for part in Expression.parse(cut).conjuncts() if cut is not None and count else ():
             self._load(part.names, rows, loaded)
             mask = part.mask({name: loaded[name] for name in part.names})
             if mask.all():

@@ -18,7 +18,7 @@ from icecore.tables.query.reduction import Reduced, Wish, parse
 from icecore.tables.query.scan import arrow, arrow_type
 
 if TYPE_CHECKING:
-    from icecore.tables.query.scan import Scan
+    from icecore.tables.query.scan import Batches
     from icecore.tables.query.table import Table
 
 
@@ -56,9 +56,9 @@ def reduced(
         made, matched = _keyed(scan, by, wishes)
         reports.append(scan.report())
     else:
-        group, scan, is_known = reduce_rows(table, wishes, columns, where, options)
+        group, batches, is_known = reduce_rows(table, wishes, columns, where, options)
         made, matched = {label: [value] for label, value in row(group, wishes).items()}, group.rows
-        reports.append(scan.report())
+        reports.append(batches.report())
         summed = columns if is_known else []
     made = {name: values[:limit] for name, values in made.items()}
     made |= _as_times(table, wishes, made)
@@ -66,7 +66,7 @@ def reduced(
     return Reduced(table, keys, wishes, made, matched, summed, reports)
 
 
-def _keyed(scan: Scan, keys: Sequence[str], wishes: Sequence[Wish]) -> tuple[dict[str, Any], int]:
+def _keyed(scan: Batches, keys: Sequence[str], wishes: Sequence[Wish]) -> tuple[dict[str, Any], int]:
     grouped = Grouped(keys, wishes)
     for batch in scan.batches():
         grouped.add(batch)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from icecore.repository.array import Array
-    from icecore.tables.query.scan import Scan
+    from icecore.tables.query.scan import Batches
     from icecore.tables.query.table import Table
 
 
 def reduce_rows(
     table: Table, wishes: Sequence[Wish], columns: Sequence[str], where: str | None, options: dict[str, Any]
-) -> tuple[Group, Scan, bool]:
+) -> tuple[Group, Batches, bool]:
     """Reduce without keys; return the accumulators, the scan, and whether summaries were used."""
     is_known = _known(table, wishes, options)
     scan = table._scan(columns, where, **options, unsure_only=is_known)

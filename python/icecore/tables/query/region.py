@@ -231,14 +231,14 @@ def unwound(shapely: Any, polygon: Any) -> Any:
     sides = np.abs(np.diff(coords[:, 0]))
     if ring.is_ccw or not (sides > 180).any() or (sides >= 360).any() or (np.abs(coords[:, 0]) > 180).any():
         return polygon
-    shell = _along(coords)
+    shell = unwrap(coords)
     if shell[0, 0] != shell[-1, 0]:
         raise errors.make(
             "invalid",
             "a polygon encloses a pole: its ring is clockwise with a side longer than 180 degrees",
             "add points along -180, the pole and 180; or make the ring counterclockwise if it has no pole",
         )
-    holes = [_along(np.asarray(hole.coords)[:, :2]) for hole in polygon.interiors]
+    holes = [unwrap(np.asarray(hole.coords)[:, :2]) for hole in polygon.interiors]
     middle = (shell[:, 0].min() + shell[:, 0].max()) / 2
     for hole in holes:
         hole[:, 0] += 360 * np.round((middle - hole[:, 0].mean()) / 360)
@@ -258,7 +258,7 @@ def _warn(plane: np.ndarray, sphere: np.ndarray) -> None:
     )
 
 
-def _along(coords: np.ndarray) -> np.ndarray:
+def unwrap(coords: np.ndarray) -> np.ndarray:
     """Shift longitudes by multiples of 360 so that neighbouring points differ by at most 180."""
     steps = np.diff(coords[:, 0])
     steps -= 360 * np.round(steps / 360)

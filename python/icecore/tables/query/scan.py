@@ -30,77 +30,19 @@ if TYPE_CHECKING:
 _MOST = 2**63 - 1
 
 
-class Scan:
-    """Selected rows of a table as Arrow batches. A scan can be iterated once.
+class Batches:
+    """Selected rows of a table as Arrow batches, which can be iterated once."""
 
-    ``report()`` returns the cost so far: skipped zones, tested rows, and the requests, bytes and chunks of
-    the summaries, of the where-clause's columns (``predicate``) and of the other columns (``data``).
-    """
-
-    def __init__(
-        self,
-        table: Table,
-        columns: Sequence[str],
-        where: str | None = None,
-        *,
-        within: Any = None,
-        xy: tuple[str, str] | None = None,
-        limit: int | None = None,
-        prune: bool = True,
-        memory: int | None = None,
-        unsure_only: bool = False,
-        source: str | None = None,
-        rows: tuple[int, int] | None = None,
-    ) -> None:
+    def __init__(self, table: Table, columns: Sequence[str], where: str | None) -> None:
         self._table = table
         self.columns = list(columns)
         self._where = where
-        if twice := [name for name, times in Counter(columns).items() if times > 1]:
-            raise errors.make("invalid", f"columns contains {twice[0]} twice", "list it once")
-        self._read = list(columns)
-        self._inside = None
-        limit, memory = _most("limit", limit, "rows"), _most("memory", memory, "bytes")
-        if not isinstance(prune, (bool, np.bool_)):
-            raise errors.make("invalid", f"prune must be True or False (got {prune!r})", "prune=False")
-        self._limit = limit
-        if where is not None:
-            _check(table, where)
-        if within is not None:
-            from icecore.tables.query.region import Region
-
-            self._inside = Region(table, within, xy)
-            self._read += [name for name in self._inside.xy if name not in self._read]
-            where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
-            limit = None  # applied after the polygon test
-        parts = None if source is None else of_source(table, source)
-        if rows is not None:
-            parts = overlap(parts or [(0, len(table))], rows)
-        self._computed = [name for name in self._read if name in table._expressions]
-        needed = [column for name in self._computed for column in table._expressions[name]]
-        # The engine returns the columns, then the expressions.
-        self._read = list(dict.fromkeys(name for name in self._read if name not in self._computed))
-        self._read += [name for name in dict.fromkeys(needed) if name not in self._read]
-        numbers = [table._numbers[name] for name in self._read]
-        self._native = table._native.scan(
-            numbers, where, bool(prune), limit, memory, unsure_only, parts, self._computed
-        )
 
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where is not None else ""
         return (
             f"<icecore.Scan {text.label(self._table.path)} {text.plural(len(self.columns), 'column')}{where}>"
         )
-
-    def report(self) -> dict[str, Any]:
-        """Return the cost so far; see the class."""
-        return self._native.report()
-
-    def whole(self) -> list[tuple[int, int]]:
-        """Return (start, stop) of the row ranges in which all rows match according to the summaries.
-
-        They are whole zones; the last one may be shorter. With ``unsure_only`` the batches leave them out.
-        """
-        return list(self._native.whole())
 
     @property
     def schema(self) -> pa.Schema:
@@ -133,6 +75,103 @@ class Scan:
     def read_pandas(self) -> Any:
         """Return all rows as a pandas DataFrame; each item of a list becomes a column."""
         return to_pandas(flat(self._packed()).read_all())
+
+    def report(self) -> dict[str, Any]:
+        """Return the cost so far; see :class:`Scan`."""
+        raise NotImplementedError
+
+    def whole(self) -> list[tuple[int, int]]:
+        """Return the row ranges that are known to match completely; see :meth:`Scan.whole`."""
+        return []
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """Return all rows: name → array."""
+        raise NotImplementedError
+
+    def count(self) -> int:
+        """Return the number of selected rows."""
+        return sum(batch.num_rows for batch in self.batches())
+
+    def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; with ``stored`` null values keep their stored value."""
+        raise NotImplementedError
+
+    def _schema(self, columns: Sequence[str]) -> pa.Schema:
+        return arrow().schema([self._fields[name] for name in columns])
+
+    @cached_property
+    def _fields(self) -> dict[str, pa.Field]:
+        """Return name → field, for at least the columns."""
+        raise NotImplementedError
+
+
+class Scan(Batches):
+    """Selected rows of a table as Arrow batches. A scan can be iterated once.
+
+    ``report()`` returns the cost so far: skipped zones, tested rows, and the requests, bytes and chunks of
+    the summaries, of the where-clause's columns (``predicate``) and of the other columns (``data``).
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        where: str | None = None,
+        *,
+        within: Any = None,
+        xy: tuple[str, str] | None = None,
+        limit: int | None = None,
+        prune: bool = True,
+        memory: int | None = None,
+        unsure_only: bool = False,
+        source: str | None = None,
+        rows: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(table, columns, where)
+        if twice := [name for name, times in Counter(columns).items() if times > 1]:
+            raise errors.make("invalid", f"columns contains {twice[0]} twice", "list it once")
+        self._read = list(columns)
+        self._inside = None
+        limit, memory = _most("limit", limit, "rows"), _most("memory", memory, "bytes")
+        if not isinstance(prune, (bool, np.bool_)):
+            raise errors.make("invalid", f"prune must be True or False (got {prune!r})", "prune=False")
+        self._limit = limit
+        if where is not None:
+            _check(table, where)
+        if within is not None:
+            from icecore.tables.query.region import Region
+
+            self._inside = Region(table, within, xy)
+            self._read += [name for name in self._inside.xy if name not in self._read]
+            where = f"({where}) and ({self._inside.clause})" if where else self._inside.clause
+            limit = None  # applied after the polygon test
+        parts = None if source is None else of_source(table, source)
+        if rows is not None:
+            parts = overlap(parts or [(0, len(table))], rows)
+        self._computed = [name for name in self._read if name in table._expressions]
+        needed = [column for name in self._computed for column in table._expressions[name]]
+        # The engine returns the columns, then the expressions.
+        self._read = list(dict.fromkeys(name for name in self._read if name not in self._computed))
+        self._read += [name for name in dict.fromkeys(needed) if name not in self._read]
+        numbers = [table._numbers[name] for name in self._read]
+        self._native = table._native.scan(
+            numbers, where, bool(prune), limit, memory, unsure_only, parts, self._computed
+        )
+
+    def report(self) -> dict[str, Any]:
+        """Return the cost so far; see the class."""
+        return self._native.report()
+
+    def whole(self) -> list[tuple[int, int]]:
+        """Return (start, stop) of the row ranges in which all rows match according to the summaries.
+
+        They are whole zones; the last one may be shorter. With ``unsure_only`` the batches leave them out.
+        """
+        return list(self._native.whole())
+
+    def next_rows(self) -> np.ndarray | None:
+        """Return the numbers of the next selected rows, in ascending order; None at the end."""
+        return self._native.next_rows()
 
     def _batches(self, stored: bool = False) -> Iterator[pa.RecordBatch]:
         """Yield the batches; with ``stored`` null values keep their stored value."""
@@ -195,14 +234,11 @@ class Scan:
     def count(self) -> int:
         """Return the number of selected rows."""
         if self._inside is not None:
-            return sum(batch.num_rows for batch in self.batches())
+            return super().count()
         rows = 0
         while (found := self._native.next_bytes()) is not None:
             rows += found[0]
         return rows
-
-    def _schema(self, columns: Sequence[str]) -> pa.Schema:
-        return arrow().schema([self._fields[name] for name in columns])
 
     @cached_property
     def _fields(self) -> dict[str, pa.Field]:

@@ -1,12 +1,17 @@
-"""Options of a scan, which ``Table.scan``, ``Table.reduce`` and ``icecore query`` share."""
+"""Options of a scan, which ``Table.scan`` and ``icecore query`` share, and of reads of events."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from icecore.options import option
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from icecore.tables.query.event_columns import Filter
 
 
 @dataclass(frozen=True)
@@ -64,4 +69,60 @@ class ScanOptions:
         flags=("--dask",),
         metavar="ADDRESS",
         kind=str,
+    )
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """Options that :meth:`icecore.Table.arrays` and :meth:`icecore.Table.iterate` share."""
+
+    columns: str | Iterable[str] | None = option(
+        None,
+        'names, globs (``"Muon_*"``) or expressions (``"Muon_pt * 2"``); all columns by default. ``MET.fX`` '
+        "is the column ``MET/fX``, and the result has the name that was asked for.",
+        is_positional=True,
+    )
+    cut: str | None = option(
+        None,
+        'an expression with one boolean per event: ``"nMuon >= 2 and Muon_pt[:,0] > 20"``. Parts joined by '
+        "``and`` are tested in order; further columns are read only for the remaining events. Other names "
+        'than words with dots are written between backquotes or as ``get("MET/fX")``. The ``max`` of an '
+        "empty list compares like NaN: only ``!=`` is true.",
+        is_positional=True,
+    )
+    filter_name: Filter = option(
+        None,
+        'a name, a glob, a regular expression between slashes (``"/^Jet_/"``), a function of names, or a '
+        "list of them. The last part of a column's path, or its whole path, has to match.",
+    )
+    filter_typename: Filter = option(
+        None,
+        'the same for types, in C++ or NumPy: ``"float[]"``, ``"std::vector<float>"``, ``"float32"``.',
+    )
+    entry_start: int | None = option(None, "the first entry, as in a slice.")
+    entry_stop: int | None = option(None, "the end of the entries, as in a slice.")
+    library: str = option(
+        "ak",
+        "``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``, ``arrow`` or "
+        "``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).",
+    )
+
+
+@dataclass(frozen=True)
+class ArraysOptions(EventOptions):
+    """Arguments of :meth:`icecore.Table.arrays`."""
+
+    step: int | None = option(None, "every ``step``-th entry of the range.")
+    entries: Sequence[int] | np.ndarray | None = option(
+        None, "entry numbers in any order, in place of a range."
+    )
+
+
+@dataclass(frozen=True)
+class IterateOptions(EventOptions):
+    """Arguments of :meth:`icecore.Table.iterate`."""
+
+    step_size: int | str = option("100 MB", 'entries per batch, or bytes (``"100 MB"``), before the cut.')
+    shuffle: int | None = option(
+        None, "random seed; batches are read in random order, which the seed determines."
     )

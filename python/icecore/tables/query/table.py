@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.options import accepts_method
 from icecore.repository.upper_rooms import provider
-from icecore.tables.query.scan_options import ScanOptions
+from icecore.tables.query.scan_options import ArraysOptions, IterateOptions, ScanOptions
 from icecore.tables.query.table_columns import TableColumns, listed
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars
 
     from icecore.repository.group import Group
+    from icecore.tables.query.event_scan import EventScan
     from icecore.tables.query.reduction import Reduced
     from icecore.tables.query.scan import Scan
 
@@ -55,7 +56,7 @@ class Table(TableColumns):
     """
 
     @accepts_method(ScanOptions)
-    def scan(self, options: ScanOptions) -> Scan:
+    def scan(self, options: ScanOptions) -> Scan | EventScan:
         """Select rows, in the order of the table, as a stream of Arrow record batches.
 
         Iterating over the scan yields the batches. ``pyarrow.table(scan)``, ``polars.DataFrame(scan)`` and
@@ -95,7 +96,7 @@ class Table(TableColumns):
         prune: bool = True,
         client: Any = None,
         **options: Any,
-    ) -> Scan:
+    ) -> Scan | EventScan:
         """Scan; ``unsure_only`` leaves out zones whose summary proves that all rows match."""
         from icecore.tables.query.scan import Scan
 
@@ -231,6 +232,73 @@ class Table(TableColumns):
 
         options = {"within": within, "xy": xy, "source": source, "prune": prune}
         return reduced(self, what, where, limit=limit, client=client, **options)
+
+    @accepts_method(ArraysOptions)
+    def arrays(self, options: ArraysOptions) -> Any:
+        """Read columns of events, including variable-length lists.
+
+        Returns:
+            The columns, in the form that ``library`` names.
+
+        Raises:
+            Error: ``not-found``, ``invalid``, ``dtype``, ``mismatch`` (counter and lists), ``selection``.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/nMuon", "i4", (3,))[...] = [0, 2, 3]
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [10, 20, 40]
+            >>> table = repo.at("main").table("/Events")
+            >>> table.arrays(["MET_pt"], cut="nMuon >= 2", library="np")["MET_pt"].tolist()
+            [20.0, 40.0]
+        """
+        return self._events.arrays(options)
+
+    @accepts_method(IterateOptions)
+    def iterate(self, options: IterateOptions) -> Iterator[Any]:
+        """Read like :meth:`arrays`, batch by batch; batches without passing events are skipped.
+
+        Returns:
+            An iterator over batches, in the form that ``library`` names.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/nMuon", "i4", (3,))[...] = [0, 2, 3]
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [10, 20, 40]
+            >>> table = repo.at("main").table("/Events")
+            >>> [batch["MET_pt"].tolist() for batch in table.iterate("MET_pt", step_size=2, library="np")]
+            [[10.0, 20.0], [40.0]]
+        """
+        return self._events.iterate(options)
+
+    def skim(self, path: str, columns: Any = None, cut: str | None = None, **options: Any) -> int:
+        """Write columns of events that pass a cut to a ``.parquet`` or ``.root`` file; return their number.
+
+        ``options`` are those of :meth:`iterate`: the file is written batch by batch. A ``.root`` file has a
+        tree ``Events``, or an RNTuple if a column can't be a branch: strings, lists of lists or of arrays,
+        records. Slashes in names become dots in a tree; slashes and dots become underscores in an RNTuple.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/nMuon", "i4", (3,))[...] = [0, 2, 3]
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [10, 20, 40]
+            >>> table = repo.at("main").table("/Events")
+            >>> table.skim("muons.parquet", cut="nMuon >= 2")
+            2
+        """
+        from icecore.tables.query.skim import skim
+
+        return skim(self._events, path, columns, cut, options)
+
+    @property
+    def bytes_read(self) -> int:
+        """Number of stored bytes that the last :meth:`arrays` or :meth:`iterate` read."""
+        return self._events.bytes_read
 
     def to_dask(self, columns: Sequence[str] | None = None, where: str | None = None) -> Any:
         """Return a dask DataFrame with a partition for each range of whole shards.

@@ -14,15 +14,15 @@ from icecore.repository.cached_property import cached_property
 from icecore.repository.nodes import suggestion
 from icecore.tables.query.column import column, fits, items, width
 from icecore.tables.query.event_columns import ENTRIES
-from icecore.tables.query.event_table import EventTable
 
 if TYPE_CHECKING:
     from icecore import _icecore
     from icecore.repository.array import Array
     from icecore.repository.group import Group
+    from icecore.tables.query.events import Events
 
 
-class TableColumns(EventTable):
+class TableColumns:
     """The part of a :class:`icecore.Table` that is a mapping from names to columns."""
 
     def __init__(self, group: Group, columns: Sequence[str] | None = None) -> None:
@@ -42,6 +42,12 @@ class TableColumns(EventTable):
                 tables_below(group)
                 or "a table is a group of 1-D arrays of equal length: `icecore ls` lists the groups",
             )
+
+    @cached_property
+    def _events(self) -> Events:
+        from icecore.tables.query.events import Events
+
+        return Events(self._group)
 
     @property
     def path(self) -> str:

@@ -15,7 +15,7 @@ from icecore.display.text import plural
 from icecore.sources.mapping.table_file import TableFile, TableSpec
 from icecore.sources.tables.encoding import decoded
 from icecore.tables.text import column_types, print_format
-from icecore.tables.text.row_parsers import BEHIND, Closed, Counted, Encoded, Endless, inked
+from icecore.tables.text.row_parsers import BEHIND, ClosingLine, Counted, Encoded, LongLines, inked
 from icecore.tables.text.text_stream import BLOCK
 
 #: largest size in bytes of the columns that are parsed from one block of text
@@ -63,7 +63,7 @@ class FileState:
         self.format, self.spec = fmt, spec
         self.native = print_format.native(fmt)
         if print_format.has_lines(fmt):
-            self.native = Endless(self.native)
+            self.native = LongLines(self.native)
         # One long text makes all cells of its column as long in memory, so blocks may have to be smaller.
         ends = np.flatnonzero(np.frombuffer(start, "u1") == ord("\n"))
         row = 0.0 if spec.trimmed else float(spec.row_bytes)
@@ -76,7 +76,7 @@ class FileState:
         elif spec.rows is not None and not spec.trimmed:
             self.native = self._counted = Counted(self.native, spec.rows, spec.row_bytes)
         if spec.closing:
-            self.native = Closed(self.native, spec.closing)
+            self.native = ClosingLine(self.native, spec.closing)
         if spec.layout != "binary":
             self.native = Encoded(self.native)
 

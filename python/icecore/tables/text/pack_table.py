@@ -12,7 +12,7 @@ from icecore.tables.text import stored_format, verify
 from icecore.tables.text.column_types import blank
 from icecore.tables.text.extend_table import Extending, rewritten
 from icecore.tables.text.stream_file import stream_file
-from icecore.tables.text.table_attempt import Again, Attempt
+from icecore.tables.text.table_attempt import Attempt, Restart
 from icecore.tables.text.table_job import Done, TableJob, TableOptions
 from icecore.tables.text.text_stream import has_comments
 from icecore.tables.text.widening import Beyond, Lost, Stored
@@ -44,7 +44,7 @@ def pack_table(
     for _ in range(_ATTEMPTS):
         try:
             return _run(attempt)
-        except Again:
+        except Restart:
             attempt.take_back()
     raise errors.make(
         "unsupported",
@@ -80,11 +80,11 @@ def _continue(attempt: Attempt, stored: Stored) -> None:
             attempt.reparsed = True
         else:
             attempt.columns.become(beyond.column, beyond.wider, f"what is stored of {attempt.job.path}")
-        raise Again from None
+        raise Restart from None
     except Lost as lost:
         for column, _, row, cell in lost.cells:
             attempt.columns.widen(lost.spec, column, cell, f"row {row} of {lost.place}")
-        raise Again from None
+        raise Restart from None
     attempt.blank = going.blank
     attempt.at = attempt.escapes.shape[0] if attempt.escapes is not None else 0
 

@@ -26,7 +26,7 @@ def ending(closing: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"^(?:%s|%s)[ \r]*$" % (re.escape(closing), _COUNT), re.MULTILINE)
 
 
-class Closed:
+class ClosingLine:
     """Parser that wraps another parser up to a closing line; that line and the rest are stored unchanged."""
 
     def __init__(self, native: Any, closing: bytes) -> None:
@@ -126,7 +126,7 @@ class Encoded:
         return parsed
 
 
-class Endless:
+class LongLines:
     """Parser with the interface of :class:`icecore._icecore.TextFormat` for very long lines. The rest of a
     line whose beginning was not a row is kept as text and counts with that line.
     """

@@ -14,7 +14,7 @@ from icecore.tables.text import column_codecs, column_types, file_state, line_su
 from icecore.tables.text.binary_records import check_length
 from icecore.tables.text.extend_table import Growing, column_array
 from icecore.tables.text.file_state import FileState, more
-from icecore.tables.text.table_attempt import Again, Attempt
+from icecore.tables.text.table_attempt import Attempt, Restart
 from icecore.tables.text.text_stream import BLOCK, TextStream, beginning
 
 _NOTHING = np.empty(0, "u1")
@@ -85,7 +85,7 @@ def _describe(attempt: Attempt, state: FileState, size: int, sha256: str, source
     if words := state.of_words():
         for column in words:
             attempt.columns.become(column, None, state.file.place)
-        raise Again
+        raise Restart
     if attempt.growing is not None:
         attempt.proofs[-1].columns = attempt.growing.sums()
     source.update({"bytes": size, "sha256": sha256} if attempt.options.keep else {})
@@ -217,7 +217,7 @@ def begin_format(
                 attempt.columns.agree(
                     _infer(attempt, other, start)[0]["columns"], other, bool(attempt.arrays)
                 )
-        raise Again
+        raise Restart
     both = zip(attempt.columns.held, fmt["columns"], strict=True)
     fmt["columns"] = [column_types.fitted(old, new) for old, new in both]
     if known is not None and _alike(known, fmt) and _prints(known, text):
@@ -371,9 +371,9 @@ def parse_block(attempt: Attempt, state: FileState, text: np.ndarray, last: bool
         else:
             more(state.lost, column, count, cell)
     if again:
-        raise Again
+        raise Restart
     if attempt.columns.fill(state.spec, parsed, f"a row from {attempt.rows} on of {state.file.place}"):
-        raise Again
+        raise Restart
     if parsed["lines"]:
         # Runs of spaces can't delimit blank cells.
         spec = line_survey.respaced(state.file, text[: parsed["used"]])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from icecore.writing.writer import Writer
 
 
-class Again(Exception):
+class Restart(Exception):
     """A column needs another data type than at first, or a file another layout: the table must restart."""
 
 
@@ -44,7 +44,7 @@ class Attempt:
         self.ours: dict[str, Any] = {}
         self.stored = self._stored_table() if job.append else None
         #: types of the arrays, widened from attempt to attempt
-        self.columns = Held(job.path, self.stored)
+        self.columns = PackedColumns(job.path, self.stored)
         #: files with layouts that hold all of their lines
         self.files = list(job.files)
         self.reset()
@@ -89,14 +89,14 @@ class Attempt:
         """Restart with another layout of a file, if its lines contradict the present one.
 
         Raises:
-            Again: unless ``spec`` is None.
+            Restart: unless ``spec`` is None.
         """
         if spec is None:
             return
         self.files[number] = replace(self.files[number], spec=spec)
         if self.stored is None:
-            self.columns = Held(self.job.path, None)
-        raise Again
+            self.columns = PackedColumns(self.job.path, None)
+        raise Restart
 
     def keep(self, escapes: bytes) -> None:
         """Add the escapes of a block of rows."""
@@ -116,7 +116,7 @@ class Attempt:
 _CELLS = 1000
 
 
-class Held:
+class PackedColumns:
     """Columns of a table that is packed, kept over all attempts.
 
     Attributes:

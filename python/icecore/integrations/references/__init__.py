@@ -1,0 +1,1 @@
+"""References to linked files in the formats of other programs."""
