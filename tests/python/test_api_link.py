@@ -333,7 +333,9 @@ def test_groups_and_attributes_need_no_arrays(tmp_path: Path, verb: Any) -> None
 
 
 @pytest.mark.parametrize("kinds", [("i1", "i2"), ("i2", "f4"), ("S2", "S3")])
-def test_another_type_is_appended_to_nothing_and_the_way_out_is_said(tmp_path: Path, kinds: Any) -> None:
+def test_another_type_is_appended_as_in_one_link_and_packed_in_one_go_only(
+    tmp_path: Path, kinds: Any
+) -> None:
     files = [tmp_path / f"{kind}.h5" for kind in kinds]
     for path, kind in zip(files, kinds, strict=True):
         with h5py.File(path, "w") as file:
@@ -341,11 +343,17 @@ def test_another_type_is_appended_to_nothing_and_the_way_out_is_said(tmp_path: P
             file["t"].make_scale("t")
             file["v"] = np.arange(3).astype(kind)
             file["v"].dims[0].attach_scale(file["t"])
-    icecore.link(files[0], tmp_path / "r", concat="t", group="/g")
+    icecore.link(files, tmp_path / "once", concat="t", group="/g")
+    icecore.link(files[0], tmp_path / "bit", concat="t", group="/g")
+    icecore.link(files[1], tmp_path / "bit", concat="t", group="/g", append=True)
+    once, bit = (icecore.open(tmp_path / name)["/g/v"] for name in ("once", "bit"))
+    assert once.dtype == bit.dtype
+    assert once[...].tolist() == bit[...].tolist()
+    icecore.pack(files[0], tmp_path / "r", concat="t", group="/g")
     with pytest.raises(icecore.Error) as caught:
-        icecore.link(files[1], tmp_path / "r", concat="t", group="/g", append=True)
+        icecore.pack(files[1], tmp_path / "r", concat="t", group="/g", append=True)
     assert caught.value.kind == "mismatch"
     assert ("one go" in caught.value.hint) is (kinds[0][0] != "S")
     if kinds[0][0] != "S":  # and it holds
-        icecore.link(files, tmp_path / "s", concat="t", group="/g")
+        icecore.pack(files, tmp_path / "s", concat="t", group="/g")
         assert icecore.open(tmp_path / "s")["/g/v"][...].tolist() == [0, 1, 2] * 2

@@ -484,3 +484,86 @@ def test_no_name_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     with pytest.raises(icecore.Error, match="'' is not a directory"):
         Follower("", tmp_path / "r.icecore")
+
+
+def appeared(follower: Follower) -> list[str]:
+    """Kinds of the events of two polls, in order."""
+    events = [*follower.step(), *follower.step()]
+    return [str(event.as_dict()["event"]) for event in events]
+
+
+def test_linked_files_may_be_late(tmp_path: Path) -> None:
+    """Nothing waits for a file that still grows; it is inserted where it belongs."""
+    run, into = tmp_path / "run", tmp_path / "r.icecore"
+    run.mkdir()
+    follower = Follower(run, into, concat="time", link=True)
+    step(run / "0.h5", 0)
+    step(run / "2.h5", 2)
+    (run / "1.h5").write_bytes(b"x")
+    list(follower.step())
+    (run / "1.h5").write_bytes(b"xx")
+    assert done(list(follower.step())) == ["0.h5", "2.h5"]
+    step(run / "1.h5", 1)
+    assert appeared(follower) == ["linked"]
+    repo = icecore.open(into)
+    assert repo["/run/time"][...].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(repo["/run/t2m"].read(), field(0, 3))
+    assert appeared(Follower(run, into, concat="time", link=True)) == [], "it goes on where it stopped"
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_frames_continue_their_channels(tmp_path: Path, link: bool) -> None:
+    from icecore.samples.gwf import write_frame
+
+    run, t0 = tmp_path / "run", 1_400_000_000
+    run.mkdir()
+
+    def frame(second: int) -> None:
+        values = np.arange(second * 4, second * 4 + 4, dtype="f4")
+        write_frame(run / f"H-{second:03}.gwf", t0 + second, {"H1:X": (values, 4.0)})
+
+    follower = Follower(run, tmp_path / "r", link=link)
+    for second in (0, 1, 3) if link else (0, 1, 2):
+        frame(second)
+        assert len(appeared(follower)) == 1
+    if link:
+        frame(2)
+        assert appeared(follower) == ["linked"]
+    repo = icecore.open(tmp_path / "r")
+    assert repo["/H1/X"][...].tolist() == list(range(16 if link else 12))
+    assert repo["/H1/X"].linked is link
+
+
+def test_a_list_of_files_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    cache = tmp_path / "files.txt"
+    for number in range(2):
+        step(tmp_path / "a" / f"{number}.h5", number)
+        cache.write_text("".join(f"a/{n}.h5\n" for n in range(number + 1)))
+        if number == 0:
+            follower = Follower(f"@{cache}", tmp_path / "r", concat="time", pattern="*.h5", link=True)
+        assert appeared(follower) == ["linked"]
+    cache.write_text("")
+    assert appeared(follower) == [], "as if it were being replaced"
+    assert icecore.open(tmp_path / "r")["/files/time"][...].tolist() == [0, 1]
+
+
+def test_short_chunks_are_merged_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icecore.ingest.follow.follower._COMMITS", 4)
+    run = tmp_path / "run"
+    run.mkdir()
+    followers = [
+        Follower(run, tmp_path / name, concat="time", compact=how)
+        for name, how in (("a", "auto"), ("b", None))
+    ]
+    for number in range(8):
+        step(run / f"{number}.h5", number)
+        for follower in followers:
+            assert appeared(follower) == ["packed"]
+    compacted, plain = (icecore.open(tmp_path / name) for name in ("a", "b"))
+    np.testing.assert_array_equal(compacted["/run/t2m"].read(), plain["/run/t2m"].read())
+    messages = [commit.message for commit in compacted.log()]
+    assert messages.count("compact") <= 2
+    assert "compact" not in [commit.message for commit in plain.log()]
+    with pytest.raises(icecore.Error, match="compact must be"):
+        Follower(run, tmp_path / "a", compact="always")

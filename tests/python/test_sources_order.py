@@ -55,8 +55,9 @@ def test_times_that_go_back_or_come_twice_are_noted(tmp_path, verb) -> None:
     assert name == "/time"
     assert "b.nc begins at 0.0, " in message
     assert "a.nc before it ends at 4.0 (hours since 2000-01-01), and 1 more such" in message
-    ((_, message),) = order(verb([parts[2]], tmp_path / "r", concat="time", group="/", append=True))
-    assert "c.nc begins at 2.0, the repository before it ends at 3.0" in message
+    other = file(tmp_path, "d.nc", [2, 3])
+    ((_, message),) = order(verb([other], tmp_path / "r", concat="time", group="/", append=True))
+    assert "d.nc begins at 2.0, the repository before it ends at 3.0" in message
     assert icecore.open(tmp_path / "r")["/time"][...].tolist() == [3, 4, 0, 1, 2, 2, 3, 2, 3], "all of it"
 
 

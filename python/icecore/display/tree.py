@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median_low
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from icecore.display.text import label, ljust, width
 
@@ -33,29 +33,43 @@ class Node(Protocol):
         """Data type and shape as text."""
 
 
-def children(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+#: the displayed class
+NodeT = TypeVar("NodeT", bound=Node)
+
+
+def children(nodes: Sequence[NodeT]) -> dict[str, list[NodeT]]:
     """Return group path → its direct members, in order."""
-    below: dict[str, list[Node]] = {}
+    below: dict[str, list[NodeT]] = {}
     for node in nodes:
         if node.path != "/":
             below.setdefault(node.parent, []).append(node)
     return below
 
 
-def text(nodes: Sequence[Node], root: str, title: str, limit: int | None = _LIMIT) -> str:
+def text(
+    nodes: Sequence[NodeT],
+    root: str,
+    title: str,
+    limit: int | None = _LIMIT,
+    more: Callable[[NodeT], str] | None = None,
+) -> str:
     """Format the tree below ``root``, one line per node; long trees are cut after ``limit`` nodes.
 
+    ``more`` returns a further column for an array.
     Columns are aligned; entries much longer than the others are not counted for the alignment.
     """
     rows = list(_walk(children(nodes), root, ""))
     shown = rows if limit is None else rows[:limit]
     left = _width([width(lead) for lead, node in shown if node.is_array])
     types = _width([len(node.labels[0]) for _, node in shown if node.is_array])
+    shapes = _width([len(node.labels[1]) for _, node in shown if node.is_array])
     lines = [label(title)]
     for lead, node in shown:
         if node.is_array:
             kind, shape = node.labels
-            lines.append(f"{ljust(lead, left)}  {kind.ljust(types)}  {shape}".rstrip())
+            rest = "" if more is None else more(node)
+            shape = shape.ljust(shapes) if rest else shape
+            lines.append(f"{ljust(lead, left)}  {kind.ljust(types)}  {shape}  {rest}".rstrip())
         else:
             lines.append(lead)
     if len(shown) < len(rows):
@@ -69,7 +83,7 @@ def _width(lengths: list[int]) -> int:
     return max((length for length in lengths if length <= most), default=0)
 
 
-def _walk(below: dict[str, list[Node]], path: str, indent: str) -> Iterator[tuple[str, Node]]:
+def _walk(below: dict[str, list[NodeT]], path: str, indent: str) -> Iterator[tuple[str, NodeT]]:
     members = below.get(path, [])
     for i, node in enumerate(members):
         last = i == len(members) - 1

@@ -83,11 +83,15 @@ class Reported:
 
 @dataclass(frozen=True)
 class Existing:
-    """Action for an array that already exists: reject it (the default), or exactly one of these."""
+    """Action for an array that already exists: reject it (the default), or exactly one of the first three.
+
+    ``over``: of an array that is extended, rows with the coordinates of new files are replaced by theirs.
+    """
 
     append: bool = False
     replace: bool = False
     skip: bool = False
+    over: bool = False
 
     def check(self, concat: str | None) -> None:
         """Reject contradictory options.

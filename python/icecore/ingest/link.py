@@ -55,12 +55,12 @@ def run(options: LinkOptions) -> Report:
     """Link according to ``options``: resolve the sources, plan, write, report."""
     began = time.perf_counter()
     options.check()
-    report = _once(options) if options.commit_every is None else batches.run(options, _once)
+    report = once(options) if options.commit_every is None else batches.run(options, once)
     report.seconds = time.perf_counter() - began
     return report
 
 
-def _once(options: LinkOptions, record: Callable[[Writer, set[str]], None] | None = None) -> Report:
+def once(options: LinkOptions, record: Callable[[Writer, set[str]], None] | None = None) -> Report:
     """Link in one commit; ``record`` is called before the commit with the writer and the failed sources."""
     with connected_if(options.client) as cluster:
         sources = link_sources(options, cluster)

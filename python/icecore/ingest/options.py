@@ -64,20 +64,42 @@ class IngestOptions(Reported):
     )
     concat: str | None = option(
         None,
-        "join the arrays that have this dimension along it, in the order of the sources, in one group.",
-        help="Join the sources along this dimension, in the order given.",
+        "join the arrays that have this dimension along it, in the order of the sources, in one group. "
+        'Several dimensions (``"lat,lon"``) place tiles by their coordinates.',
+        help="Join the sources along this dimension, in the order given; lat,lon: tiles, by coordinates.",
         metavar="DIM",
         is_positional=True,
     )
+    new_dim: str | None = option(
+        None,
+        "join the sources along a dimension that they don't have, such as members of an ensemble. "
+        "Coordinates must be equal and don't get it; a scalar variable of its name becomes its coordinate.",
+        help="Join the sources along a new dimension: members of an ensemble.",
+        metavar="DIM",
+        is_once=True,
+    )
+    merge: bool = option(
+        False,
+        "merge files of different variables into one group, after those of each variable were joined along "
+        "``concat``. Coordinates that they share must be equal.",
+        help="Merge files of different variables, each joined along --concat, into one group.",
+        is_once=True,
+    )
     append: bool = option(
         False,
-        "extend existing arrays along ``concat``. If new values don't fit the dtype or format of a column "
-        "of a text table, the column is written again; ``notes`` list such columns.",
+        "extend existing arrays along ``concat``. :func:`icecore.link` inserts files that belong before the "
+        "end, by their coordinate or time, and skips files that are linked already. If new "
+        "values don't fit the dtype or format of a column of a text table, the column is written again; "
+        "``notes`` list such columns.",
         help="Append to existing arrays, along --concat.",
         is_once=True,
     )
     replace: bool = option(
-        False, "overwrite existing arrays.", help="Overwrite existing arrays.", is_once=True
+        False,
+        "overwrite existing arrays; with ``append`` (:func:`icecore.link` only) the rows that new files also "
+        "have, by their coordinate or time.",
+        help="Overwrite existing arrays; with link --append only rows of the same coordinates or times.",
+        is_once=True,
     )
     skip_existing: bool = option(False, "skip existing arrays.", help="Skip arrays that exist.", is_once=True)
     keep_going: bool = option(
@@ -155,10 +177,18 @@ class IngestOptions(Reported):
         is_once=True,
     )
 
+    below: str | None = option(None, "without ``group``: the parent of the groups named like the files.")
+
+    @property
+    def joined(self) -> str | None:
+        """The dimension along which sources are joined."""
+        return self.new_dim if self.concat is None else self.concat
+
     @property
     def existing(self) -> Existing:
         """The action for arrays that already exist."""
-        return Existing(self.append, self.replace, self.skip_existing)
+        over = self.append and self.replace
+        return Existing(self.append, self.replace and not over, self.skip_existing, over)
 
     @property
     def of_formats(self) -> dict[str, Any]:
@@ -178,9 +208,15 @@ class IngestOptions(Reported):
         from icecore.sources.mapping import consistency
         from icecore.timeseries.window_sums import parse_windows
 
-        self.existing.check(self.concat)
+        self.existing.check(self.joined)
+        if self.concat is not None and self.new_dim is not None:
+            message = "concat and new_dim exclude each other"
+            raise errors.make("invalid", message, "join first, then link the joined arrays along the new one")
+        if self.concat is not None and "," in self.concat and self.append:
+            message = f"append needs one dimension (got {self.concat})"
+            raise errors.make("invalid", message, "link all tiles again: --replace")
         one = isinstance(self.sources, (str, os.PathLike)) and not has_magic(os.fspath(self.sources))
-        is_compared = self.concat is not None or self.skip_existing or self.replace or not one
+        is_compared = self.joined is not None or self.merge or self.skip_existing or self.replace or not one
         consistency.check(self.coord_tolerance, is_compared)
         parse_windows(self.windows)
 
@@ -204,6 +240,7 @@ class LinkOptions(IngestOptions):
         "appended. ``progress`` is called with numbers of files.",
         help="Commit every N files; a second run skips committed files.",
         metavar="N",
+        is_once=True,
     )
     deep: bool = option(
         False,
@@ -311,7 +348,6 @@ class PackOptions(IngestOptions):
         "the dimension along which data will be appended later; chunks are planned for commits of one "
         "source or more.",
     )
-    below: str | None = option(None, "without ``group``: the parent of the groups named like the files.")
     then: Callable[[Writer], None] | None = option(
         None, "called with the writer after all arrays are written, to add to the same commit."
     )
@@ -361,6 +397,9 @@ class PackOptions(IngestOptions):
         from icecore.layout.access_pattern import EXAMPLE
 
         super().check()
+        if self.append and self.replace:
+            message = "append, replace and skip-existing exclude each other"
+            raise errors.make("invalid", message, "name one of them")
         if self.measure and self.access is None:
             message = "measure compares layouts for the reads in access, which is missing"
             raise errors.make("invalid", message, f"--access {EXAMPLE}")

@@ -16,6 +16,8 @@ PROVIDERS = {
     "batches": ("icecore.integrations.batches", "Batches"),
     "between": ("icecore.timeseries.stretch", "between"),
     "compact": ("icecore.writing.compaction", "compact"),
+    "merge_parts": ("icecore.writing.parts", "merge"),
+    "parts": ("icecore.writing.parts", "parts_of"),
     "renew_trends": ("icecore.ingest.write.write_trends", "renew"),
     "segments": ("icecore.timeseries.stretch", "segments"),
     "store": ("icecore.integrations.zarr_store", "store"),

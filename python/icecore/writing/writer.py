@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
@@ -17,6 +17,7 @@ from icecore.writing.synchronized import in_turn
 
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
+    from icecore.writing.parts import Parts, Written
 
 
 class Writer(OpenWriter):
@@ -204,6 +205,57 @@ class Writer(OpenWriter):
             [0.0, 1.0, 2.0]
         """
         return provider("writable_store")(self)
+
+    @in_turn
+    def parts(self) -> Parts:
+        """Return the arrays that this writer used so far, for other processes that write blocks of them.
+
+        The result can be pickled. Each process opens it (``part = parts.open()``), writes whole shards
+        (``part.write(path, start, block)``) and returns ``part.close()`` for :meth:`merge`. Create or resize
+        the arrays first. Codecs stay as they are then: name one, or write a block before, which ``auto``
+        measures.
+
+        Raises:
+            Error: ``invalid`` for a repository in memory.
+
+        Example:
+            >>> import icecore, numpy as np, tempfile
+            >>> repo = icecore.create(tempfile.mkdtemp() + "/r")
+            >>> with repo.writer() as w:
+            ...     _ = w.array("/t", "f4", (4,), chunks=(2,), shards=(2,), codec="zstd")
+            ...     part = w.parts().open()  # in another process
+            ...     part.write("/t", (2,), [5, 6])
+            ...     w.merge([part.close()])
+            >>> repo.at("main")["/t"][...].tolist()
+            [0.0, 0.0, 5.0, 6.0]
+        """
+        self._path("/")
+        found: Parts = provider("parts")(self)
+        return found
+
+    @in_turn
+    def merge(self, written: Iterable[Written]) -> None:
+        """Add blocks that other processes wrote to the changes of this writer; see :meth:`parts`.
+
+        Args:
+            written: what ``part.close()`` returned in each process.
+
+        Raises:
+            Error: ``invalid`` if two processes wrote one chunk.
+
+        Example:
+            >>> import icecore, tempfile
+            >>> repo = icecore.create(tempfile.mkdtemp() + "/r")
+            >>> with repo.writer() as w:
+            ...     _ = w.array("/t", "f4", (2,), chunks=(1,), shards=(1,), codec="zstd")
+            ...     part = w.parts().open()
+            ...     part.write("/t", (1,), [7])
+            ...     w.merge([part.close()])
+            >>> repo.at("main")["/t"][1]
+            np.float32(7.0)
+        """
+        self._path("/")
+        provider("merge_parts")(self, written)
 
     @in_turn
     def delete(self, path: str) -> None:

@@ -29,6 +29,9 @@ def ls(
     find: Annotated[
         str | None, typer.Option("--find", help="Channels of a frame file whose names match: 'H1:*STRAIN*'.")
     ] = None,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="Also list codecs, and bounds of rounded arrays.")
+    ] = False,
     json: Json = False,
     storage: StorageOption = None,
 ) -> None:
@@ -59,8 +62,10 @@ def ls(
     if isinstance(item, Array):
         below = [item._node]
         plain = f"{item.path}  {item._node.dtype_label}  {shape_label(item.shape, item.dims)}"
+        plain += f"  {_stored_as(item._node)}" if verbose else ""
     else:
-        plain = tree.text(below, item.path, item.path if path != "/" else repo, limit=None)
+        more = _stored_as if verbose else None
+        plain = tree.text(below, item.path, item.path if path != "/" else repo, limit=None, more=more)
     emit([_row(node) for node in below], json, plain)
 
 
@@ -123,6 +128,15 @@ def _row(node: Node) -> dict[str, Any]:
     except Error as error:
         known = {"error": error.kind}
     return {"path": node.path, "type": "array", **known, **_loss(node)}
+
+
+def _stored_as(node: Node) -> str:
+    """Return the codecs of an array, and the bound of its errors if it was rounded."""
+    try:
+        names = [str(codec.get("name")) for codec in node.codecs]
+    except Error as error:
+        return f"unreadable ({error.kind})"
+    return "  ".join([" → ".join(names), *_loss(node).values()])
 
 
 def _loss(node: Node) -> dict[str, str]:

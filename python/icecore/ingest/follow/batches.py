@@ -55,7 +55,7 @@ def run(options: LinkOptions, link_once: LinkOnce) -> Report:
             sources=list(batch),
             commit_every=None,
             progress=None,
-            append=options.append or (options.concat is not None and began),
+            append=options.append or (options.joined is not None and began),
         )
         try:
             made = link_once(chosen, partial(_record, group, batch))
@@ -83,7 +83,7 @@ def _batches(files: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
 
 def _group(options: LinkOptions) -> str:
     """The ledger's key: files that are linked to one group, joined along one dimension or not."""
-    return f"link {options.group or ''} {options.concat or ''}".strip()
+    return f"link {options.group or ''} {options.joined or ''}".strip()
 
 
 def _name(file: str) -> str:

@@ -1,4 +1,4 @@
-"""Pack files as a model writes them, in the order of their names; one commit per poll."""
+"""Pack or link files as they appear, in the order of their names; one commit per poll."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.ingest.follow import ledger
-from icecore.ingest.follow.ledger import Arrivals, Seen, has_changed, look
-from icecore.ingest.options import PackOptions
+from icecore.ingest.follow.ledger import Arrivals, Seen
+from icecore.ingest.follow.place import place_of
+from icecore.ingest.link import once as link_once
+from icecore.ingest.options import LinkOptions, PackOptions
 from icecore.ingest.pack import run as pack
 from icecore.ingest.report import Report
 from icecore.ingest.write.destination import destination
 from icecore.repository import address
+from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
+from icecore.sources.files import object_stores
+from icecore.sources.formats import format_of
 
 if TYPE_CHECKING:
     from icecore.writing.writer import Writer
@@ -28,13 +35,15 @@ _ATTEMPTS = 10
 _FILES, _BYTES = 256, 256 << 20
 #: number of polls that a growing file may hold up complete ones before it is reported
 _PATIENCE = 10
+#: number of commits after which short chunks are merged, and most bytes that are written again then
+_COMMITS, _COMPACTED = 32, 64 << 20
 
 
 @dataclass(frozen=True)
 class Event:
-    """A file was packed, failed (``failure``), or still grows while ``later`` complete files wait for it.
+    """A file was taken, failed (``failure``), or still grows while ``later`` complete files wait for it.
 
-    For a packed file, ``report`` describes the commit, and ``together`` lists the files of the commit.
+    For a file that was taken, ``report`` describes the commit, and ``together`` lists its files.
     """
 
     name: str
@@ -57,11 +66,11 @@ class Event:
             return {"event": "waiting", "name": self.name, "later": self.later}
         report = self.report
         return {
-            "event": "packed",
+            "event": "linked" if report.count("linked", "mixed", "copied") else "packed",
             "name": self.name,
             "snapshot": report.snapshot,
             "files": len(self.together),
-            "arrays": report.count("packed"),
+            "arrays": report.count("packed", "linked", "mixed", "copied"),
             "bytes_raw": report.bytes_raw,
             "bytes_stored": report.bytes_stored,
             "seconds": round(report.seconds, 3),
@@ -70,14 +79,17 @@ class Event:
 
 
 class Follower:
-    """Packs the files of a directory into a repository as they are completed.
+    """Packs or links the files of a directory, a list or a bucket as they are completed.
 
     A file is complete when its size and modification time are unchanged between two polls, ``poll`` seconds
-    apart, or when a file with its name plus ``.done`` exists beside it. Names that begin with a dot or end in
-    ``.tmp``, ``.part`` or ``.partial`` are ignored until they are renamed. A file that changes while it is
-    packed is not complete; it is tried again at a later poll. Files are packed in the order of their names.
-    With ``concat``, a file that is incomplete or fails holds up the later ones, because rows can only be
-    appended.
+    apart, or when a file with its name plus ``.done`` exists beside it; an object of a bucket is complete
+    when it is listed. Names that begin with a dot or end in ``.tmp``, ``.part`` or ``.partial`` are ignored
+    until they are renamed. A file that changes while it is taken is not complete; a later poll retries.
+    Files are packed in the order of their names. With ``concat``, a file that is incomplete or fails holds up
+    the later ones, because packed rows can only be appended. Linked rows are inserted where they belong, so
+    nothing waits for a late file.
+
+    Frame files continue the arrays of their channels, in the group that ``link`` and ``pack`` give them.
 
     Files that are complete at the same poll share one commit (at most 256 files or 256 MiB), because each
     commit costs time and disk space. The commit also records their names, sizes and modification times.
@@ -96,41 +108,49 @@ class Follower:
         poll: float = 1.0,
         storage: Mapping[str, Any] | None = None,
         keep_going: bool = False,
+        link: bool = False,
+        compact: str | None = "auto",
         **options: Any,
     ) -> None:
         """
         Args:
             Args:
-                folder: directory in which the files appear; subdirectories are ignored.
+                folder: directory in which the files appear (subdirectories are ignored), a list of files
+                    (``@list.txt``) that grows, or a prefix of a bucket.
                 into: the repository; it is created with the first file if it does not exist.
                 group: the group for the data: with ``concat`` for all files, otherwise the parent of one
                     group per file. The default is the root, or with ``concat`` a group named like the
-                    directory.
+                    directory; for frames the root.
                 concat: the dimension to join the files along.
                 pattern: shell pattern of the file names, such as ``*.nc``.
                 poll: seconds between two polls.
                 storage: credentials of the repository's object store.
                 keep_going: with ``concat``, continue without a file that can't be packed; that file can't be
                     added later.
-                options: options of :func:`icecore.pack`: ``chunk``, ``codec``, ``goal``, ``memory``, ….
+                link: link the files instead of packing them.
+                compact: ``"auto"``: merge the short chunks of packed arrays after every 32 commits, at most
+                    64 MiB at a time; None: never.
+                options: options of :func:`icecore.pack` or :func:`icecore.link`: ``chunk``, ``codec``, ….
 
             Raises:
                 Error: ``not-found`` if the directory does not exist; ``invalid``, ``codec`` or ``format`` for
                     options that no file could be packed with.
         """
-        PackOptions((), into, concat=concat, **options).check()
-        self._folder = address.local(folder)
-        if not str(folder) or not self._folder.is_dir():
-            raise errors.make(
-                "not-found", f"{str(folder)!r} is not a directory", "name the directory in which files appear"
-            )
+        self._made = LinkOptions if link else PackOptions
+        self._made((), into, concat=concat, **options).check()
+        if compact not in (None, "auto"):
+            raise errors.make("invalid", f"compact must be 'auto' or None (got {compact!r})")
+        object_stores.remember(os.fspath(folder), storage)
+        self._place = place_of(folder, pattern)
         if not 0 < poll <= threading.TIMEOUT_MAX:
             most = f"more than 0, and {threading.TIMEOUT_MAX:.0f} at most"
             raise errors.make("invalid", f"looks {poll} seconds apart", most)
-        name = address.stem(self._folder.resolve())
-        self._group = address.absolute(group if group is not None else name if concat is not None else "/")
+        self._named = group
+        self._group = address.absolute(
+            group if group is not None else self._place.stem if concat is not None else "/"
+        )
         self._into, self._storage, self._concat = into, storage, concat
-        self._pattern, self.poll = pattern, poll
+        self.poll = poll
         self._options = options
         self._arrivals = Arrivals()
         self._taken: dict[str, Seen] = {}
@@ -138,14 +158,18 @@ class Follower:
         self._refused: dict[str, Seen] = {}
         self._unfinished: set[str] = set()
         self._keep_going = keep_going
+        #: whether rows can only be appended
+        self._in_order = concat is not None and not link
+        self._compacts = compact == "auto" and not link
+        self._commits = 0
         self._slow = ("", 0)
         self._look_up()
 
     def step(self) -> Iterator[Event]:
         """Poll once and pack the complete files."""
         self._unfinished.clear()
-        ready, growing = self._arrivals.complete(look(self._folder, self._pattern))
-        first = min((file.name for file in growing), default=None) if self._concat is not None else None
+        ready, growing = self._arrivals.complete(self._place.look())
+        first = min((file.name for file in growing), default=None) if self._in_order else None
         later = [file for file in ready if first is not None and file.name > first]
         wanted = []
         for file in ready[: len(ready) - len(later)]:
@@ -155,12 +179,13 @@ class Follower:
             elif self._holds_up(file.name):
                 later = []
                 break
-        for files in _together(wanted):
+        for files in self._together(wanted):
             yield from self._try(files)
             if any(self._holds_up(file.name) for file in files):
                 return
         if first is not None and self._is_slow(first, bool(later)):
             yield Event(first, later=len(later))
+        self._compact()
 
     def _try(self, files: list[Seen]) -> Iterator[Event]:
         """Yield the outcome of each file; files that another process packed are left out."""
@@ -168,7 +193,7 @@ class Follower:
             report, taken = self._take(files)
         except errors.Error as error:
             if len(files) == 1:
-                if has_changed(self._folder, files[0]):  # its writer only paused: a later poll decides
+                if self._place.has_changed(files[0]):  # its writer only paused: a later poll decides
                     self._unfinished.add(files[0].name)
                 else:
                     yield self._refuse(files[0], error)
@@ -194,7 +219,7 @@ class Follower:
 
     def _holds_up(self, name: str) -> bool:
         """Whether later files wait for this one; not if a later file is already packed."""
-        if self._concat is None or name <= max(self._taken, default=""):
+        if not self._in_order or name <= max(self._taken, default=""):
             return False
         return name in self._unfinished or (name in self._refused and not self._keep_going)
 
@@ -253,7 +278,7 @@ class Follower:
         if file.name in self._taken:
             hint = "a taken file is not read again; write it under another name"
             raise errors.make("source-changed", f"{file.name} changed after it was taken", hint)
-        if self._concat is not None and file.name < max(self._taken, default=""):
+        if self._in_order and file.name < max(self._taken, default=""):
             message = f"{file.name} came late: {max(self._taken)} is in {self._group} already"
             raise errors.make("conflict", message, "names must sort in the order in which files come")
 
@@ -268,33 +293,67 @@ class Follower:
 
         def note(writer: Writer) -> None:
             for file in files:
-                if has_changed(self._folder, file):
+                if self._place.has_changed(file):
                     message = f"{file.name} changed while it was packed"
                     raise errors.make("source-changed", message, "pack it when it is complete")
             ledger.take(writer, self._group, files, known)
 
-        options = PackOptions(
-            [self._folder / file.name for file in files],
-            self._into,
-            self._group if self._concat is not None else None,
-            self._concat,
-            append=self._concat is not None and bool(self._taken),
-            storage=self._storage,
-            grows=self._concat,
-            below=self._group,
-            then=note,
+        is_frames = self._concat is None and is_series(self._place.source(files[0]))
+        concat = "time" if is_frames else self._concat
+        place, group = self._into, self._group if concat is not None else None
+        common: dict[str, Any] = {
+            "append": concat is not None and self._has_arrays(is_frames),
+            "storage": self._storage,
+            "below": None if concat is not None else self._group,
             **self._options,
-        )
-        return pack(options)
+        }
+        sources = [self._place.source(file) for file in files]
+        if self._made is LinkOptions:
+            report = link_once(
+                LinkOptions(sources, place, group, concat, **common), lambda writer, _: note(writer)
+            )
+        else:
+            report = pack(PackOptions(sources, place, group, concat, grows=concat, then=note, **common))
+        self._commits += 1
+        return report
 
+    def _has_arrays(self, is_frames: bool) -> bool:
+        """Whether files were taken before; of frames, whether there is a channel to continue."""
+        if not is_frames:
+            return bool(self._taken)
+        repo = destination(self._into, self._storage)
+        return repo is not None and any(KEY in node.attrs for node in repo._nodes.values())
 
-def _together(files: list[Seen]) -> Iterator[list[Seen]]:
-    """Yield the files of each commit."""
-    batch: list[Seen] = []
-    for file in files:
-        if batch and (len(batch) == _FILES or sum(each.size for each in batch) + file.size > _BYTES):
+    def _compact(self) -> None:
+        """Merge short chunks if enough commits were made."""
+        if not self._compacts or self._commits < _COMMITS:
+            return
+        self._commits = 0
+        repo = destination(self._into, self._storage)
+        with suppress(errors.Error):  # another writer changed the arrays: later
+            if repo is not None and self._group in repo:
+                repo.compact(self._group, timedelta(0), _COMPACTED)
+
+    def _together(self, files: list[Seen]) -> Iterator[list[Seen]]:
+        """Yield the files of each commit: frames and other files apart."""
+        batch: list[Seen] = []
+        kind = None
+        for file in files:
+            found = self._concat is None and is_series(self._place.source(file))
+            is_full = len(batch) == _FILES or sum(each.size for each in batch) + file.size > _BYTES
+            if batch and (is_full or found != kind):
+                yield batch
+                batch = []
+            batch.append(file)
+            kind = found
+        if batch:
             yield batch
-            batch = []
-        batch.append(file)
-    if batch:
-        yield batch
+
+
+def is_series(source: str) -> bool:
+    """Whether a file is a frame file, which continues the time series of its channels."""
+    try:
+        found = format_of(source)
+    except (errors.Error, OSError):
+        return False  # taking it reports the error
+    return found is not None and found.module == "icecore.sources.gwf"

@@ -99,7 +99,7 @@ def look(folder: Path, pattern: str) -> list[Seen]:
         for entry in entries:
             if entry.name.endswith(MARKER):
                 markers.add(entry.name)
-            elif _is_named(entry.name) and fnmatch(entry.name, pattern):
+            elif is_final(entry.name) and fnmatch(entry.name, pattern):
                 with suppress(FileNotFoundError):  # it may be renamed or deleted at this moment
                     if entry.is_file():
                         found[entry.name] = entry.stat()
@@ -117,7 +117,8 @@ def has_changed(folder: Path, file: Seen) -> bool:
     return False
 
 
-def _is_named(name: str) -> bool:
+def is_final(name: str) -> bool:
+    """Whether a name is not that of a file that will be renamed."""
     return not name.startswith(".") and not name.endswith(_UNFINISHED)
 
 

@@ -6,7 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from icecore import errors
 from icecore.ingest.plan.continue_in_time import continued, is_on_grid
@@ -43,7 +46,13 @@ class _Channel:
 
 
 def append_series(
-    result: Assembly, step: type[Step], source: str, arrays: ArrayMap, root: str, repo: Repo
+    result: Assembly,
+    step: type[Step],
+    source: str,
+    arrays: ArrayMap,
+    root: str,
+    repo: Repo,
+    over: bool = False,
 ) -> set[str]:
     """Add the steps that append the time series of a source; return the paths of these series in the source.
 
@@ -53,7 +62,7 @@ def append_series(
     channels = _channels(arrays, root, repo._nodes)
     for channel in channels:
         try:
-            for each in _steps(channel, step, source, repo):
+            for each in _steps(channel, step, source, repo, over):
                 _note(result, channel, each)
         except errors.Error as error:
             result.failures.append(Failure.of(source, error))
@@ -90,11 +99,11 @@ def _axis(item: Node | ArrayEntry) -> TimeAxis:
     return axis
 
 
-def _steps(channel: _Channel, step: type[Step], source: str, repo: Repo) -> list[Step]:
+def _steps(channel: _Channel, step: type[Step], source: str, repo: Repo, over: bool) -> list[Step]:
     ends = [_axis(node).time(node.shape[0]) for node in channel.stored]
     is_late = bool(ends) and min(map(_begin, channel.new)) < max(ends) - 1
     if is_late and is_woven(channel.stored, channel.new):
-        return woven(step, channel.path, source, channel.stored, channel.new, repo)
+        return woven(step, channel.path, source, channel.stored, channel.new, repo, over)
     free, found = list(channel.stored), []
     for entry in channel.new:
         node = next((each for each in reversed(free) if _continues(each, entry)), None)
@@ -179,26 +188,38 @@ def is_woven(stored: Sequence[Node], new: Sequence[ArrayEntry]) -> bool:
 
 
 def woven(
-    step: type[Step], path: str, source: str, stored: Sequence[Node], new: Sequence[ArrayEntry], repo: Repo
+    step: type[Step],
+    path: str,
+    source: str,
+    stored: Sequence[Node],
+    new: Sequence[ArrayEntry],
+    repo: Repo,
+    over: bool,
 ) -> list[Step]:
     """Return the steps that turn a channel's stored arrays into those of all its frames.
 
     The references of these arrays are written again. If all frames are linked already, the steps change
-    nothing.
+    nothing. With ``over``, new frames replace those of their times.
 
     Raises:
-        Error: ``source-changed`` if a file changed since it was linked.
+        Error: ``source-changed`` if a file changed since it was linked; ``mismatch`` if new frames would
+            replace a part of a stored one.
     """
     known = [pair for node in stored for pair in _pieces(node, repo)]
     at = {(file_url(file.path), piece.offset): file for file, piece in known}
     added: _Pieces = []
     for file, piece in ((p.file, p.piece) for entry in new for p in _lines(entry).pieces):
         before = at.get((file_url(file.path), piece.offset))
-        if before is None:
+        is_other = before is not None and _state(before) != _state(file)
+        if before is None or (is_other and over):
             added.append((file, piece))
-        elif (before.identity.size, before.identity.mtime_ns) != (file.identity.size, file.identity.mtime_ns):
-            hint = "link all files again with --replace"
+        elif is_other:
+            hint = "replace its frames: link … --append --replace; or link all files again: --replace"
             raise errors.make("source-changed", f"{file.path} changed since it was linked", hint)
+    count = len(known)
+    if over and added:
+        known = _outside(known, added)
+    is_replaced = len(known) < count
     if not added:
         return [step(node.path, source, _entry_of(new, node), old=node, is_same=True) for node in stored]
     nodes = {node.path: node for node in stored}
@@ -208,11 +229,46 @@ def woven(
         entry = array_entry(place, Name(str(new[0].attrs["channel"])), line, "time")
         entry.attrs = {**{key: new[0].attrs[key] for key in _KEPT if key in new[0].attrs}, **entry.attrs}
         node = nodes.pop(place, None)
-        if node is None or not _is_same(node, entry, repo):
+        if node is None or is_replaced or not _is_same(node, entry, repo):
             steps.append(step(place, source, entry, old=node, whole=node is not None))
     return steps + [
         step(place, source, new[0], old=node, whole=True, is_gone=True) for place, node in nodes.items()
     ]
+
+
+def _state(file: FrameFile) -> tuple[int, int]:
+    return file.identity.size, file.identity.mtime_ns
+
+
+def _outside(known: _Pieces, added: _Pieces) -> _Pieces:
+    """Return the stored pieces outside of the times of the added ones.
+
+    Raises:
+        Error: ``mismatch`` if a stored piece lies partly inside.
+    """
+    spans = np.array(sorted(_span(piece) for _, piece in added), "i8").reshape(-1, 2)
+    touch = spans[1:, 0] > np.maximum.accumulate(spans[:, 1])[:-1] + 1
+    firsts, lasts = np.flatnonzero([True, *touch]), np.flatnonzero([*touch, True])
+    starts, ends = spans[firsts, 0], np.maximum.accumulate(spans[:, 1])[lasts]
+    replaced = {file_url(file.path) for file, _ in added}
+    kept: _Pieces = []
+    for file, piece in known:
+        low, high = _span(piece)
+        i = max(int(np.searchsorted(starts, low + 1, "right")) - 1, 0)
+        if file_url(file.path) in replaced or (starts[i] <= low + 1 and high <= ends[i] + 1):
+            continue
+        j = int(np.searchsorted(ends, low + 1, "right"))
+        if j < len(starts) and starts[j] < high - 1:
+            told = f"{seconds_text(low)} to {seconds_text(high)}"
+            message = f"the new files have a part of GPS {told}, which {file.path} has whole"
+            raise errors.make("mismatch", message, "replace it with files of all its times")
+        kept.append((file, piece))
+    return kept
+
+
+def _span(piece: Piece) -> tuple[int, int]:
+    """Begin and end of a piece in GPS nanoseconds."""
+    return piece.start, piece.start + round(piece.count * Fraction(piece.step) * NS)
 
 
 def _entry_of(new: Sequence[ArrayEntry], node: Node) -> ArrayEntry:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
-from icecore.ingest.plan.repository_source import stored_entry
+from icecore.ingest.plan.repository_source import linked_entry, stored_entry
 from icecore.repository.nodes import Node
 from icecore.repository.time_axis import KEY, NS, TimeAxis, seconds_text
 from icecore.sources.gwf.entry import fill_of
 from icecore.sources.gwf.timeline import MOVED, SMALL
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Reader, Region
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Reader, Region
 from icecore.sources.mapping.join_in_time import by_detector, differences, join
 from icecore.sources.mapping.stitched_array import decodes_alike
 from icecore.tables.query.event_columns import ENTRIES
@@ -207,36 +207,10 @@ def _stored(root: str, repo: Repo) -> ArrayMap:
 
 def _entry(array: Array, path: str) -> ArrayEntry:
     """Return a stored array as the entry of a source, with its references if all its chunks are linked."""
-    entry = stored_entry(array, path)
-    grid = array._node.document["chunk_grid"]["configuration"]
-    if "chunk_shapes" in grid:
-        entry.chunks = [_lengths(axis, n) for axis, n in zip(grid["chunk_shapes"], array.shape, strict=True)]
-    known, ids, chunks, offsets, lengths = array._native.links()
+    entry = linked_entry(array, path)
     full = isinstance(entry.chunks, list) or not any(
         n % c for n, c in zip(array.shape[:1], entry.chunks[:1], strict=True)
     )
-    if not known or not full or len(chunks) != int(np.prod(entry.grid, dtype="i8")):
+    if entry.links is not None and full and len(entry.links) == prod(entry.grid):
         return entry
-    seen = [state or (0, -1, None) for _, state in known]
-    links = Links(
-        [url for url, _ in known],
-        np.array([size for size, _, _ in seen], "i8"),
-        np.array([mtime for _, mtime, _ in seen], "i8"),
-        [etag for _, _, etag in seen],
-        ids,
-        chunks,
-        offsets,
-        lengths,
-    )
-    return replace(entry, links=links, codecs=array._node.document["codecs"], note="")
-
-
-def _lengths(axis: int | list[int | list[int]], length: int) -> list[int]:
-    """Return the chunk lengths of an axis, which Zarr writes as lengths, or as [length, repetitions]."""
-    found: list[int] = []
-    for item in [axis] if isinstance(axis, int) else axis:
-        size, times = item if isinstance(item, list) else (item, 1)
-        found += [size] * times
-    while sum(found) < length:
-        found.append(found[-1])
-    return found
+    return replace(stored_entry(array, path), chunks=entry.chunks)

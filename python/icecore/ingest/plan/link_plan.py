@@ -89,10 +89,12 @@ def plan(options: LinkOptions, sources: Sources, base: Repo | None) -> LinkPlan:
     assembly = assemble(
         sources.indexed,
         options.group,
-        options.concat,
+        options.joined,
         base,
         options.existing,
         tolerance=options.coord_tolerance,
+        inserts=True,
+        merge=options.merge,
     )
     steps = [link_step(step) for step in assembly.steps]
     notes = [*sources.notes, *source_notes(sources.indexed), *assembly.notes]

@@ -106,6 +106,7 @@ class PackPlan:
             Row(path, "skipped", why, raw=entry.nbytes) for path, entry, why in self.assembly.skipped
         ]
         report.rows += [Row(path, "skipped", "it exists already") for path in self.tables.skipped]
+        report.rows += [Row(path, "skipped", f"it has {name} already") for path, name in self.tables.again]
         if self.options.dry_run:
             report.plan = self
             report.rows += [Row(s.step.path, "packed", raw=s.step.entry.nbytes) for s in self.steps]
@@ -121,16 +122,17 @@ def plan(options: PackOptions, sources: Sources, base: Repo | None) -> PackPlan:
         Error: ``invalid`` for chunks, shards or reads that fit no array.
     """
     choice = StorageChoice.of(options, len(sources.indexed))
-    tables = plan_tables(sources.indexed, options.group, options.concat, base, options.existing)
+    tables = plan_tables(sources.indexed, options.group, options.joined, base, options.existing)
     arrays = [source for source in sources.indexed if not source.arrays.tables]
     assembly = assemble(
         arrays,
         options.group,
-        options.concat,
+        options.joined,
         base,
         options.existing,
         unpack=True,
         tolerance=options.coord_tolerance,
+        merge=options.merge,
     )
     assembly.failures += tables.failures
     mark(options.rounding, assembly.steps)
@@ -152,7 +154,7 @@ def plan(options: PackOptions, sources: Sources, base: Repo | None) -> PackPlan:
 
 
 def _check_shapes(options: PackOptions, assembly: Assembly) -> None:
-    longer = options.concat if options.append else options.grows
+    longer = options.joined if options.append else options.grows
     check(options.patterns, [(s.path, to_be(s.entry, longer), s.entry.dims) for s in assembly.steps])
     entries = [step.entry for step in assembly.steps] + [entry for _, entry, _ in assembly.skipped]
     check_names({"chunk": options.chunk, "shard": options.shard}, entries)

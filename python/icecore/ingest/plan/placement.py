@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,15 +23,18 @@ from icecore.ingest.plan.continue_in_time import (
     series_of,
 )
 from icecore.ingest.plan.finer_times import adapt
+from icecore.ingest.plan.late_rows import Growing, joined_behind, linked_files, unlinked
 from icecore.ingest.plan.repository_source import stored_entry
 from icecore.ingest.plan.resolve_sources import Source
-from icecore.ingest.plan.shared_arrays import Meeting, SharedArrays, replaced_columns, shared, unfitting
+from icecore.ingest.plan.shared_arrays import Meeting, SharedArrays, replaced_columns, unfitting
 from icecore.repository import address
 from icecore.repository.array_request import row_blocks
 from icecore.repository.nodes import Node
 from icecore.sources.failure import Failure
+from icecore.sources.mapping import tiles
 from icecore.sources.mapping.array_map import LEFT_OUT, ArrayEntry, ArrayMap, DamagedSource
 from icecore.sources.mapping.column_nulls import with_one_null
+from icecore.sources.mapping.consistency import shared
 from icecore.sources.mapping.join_in_time import has_series
 
 if TYPE_CHECKING:
@@ -123,6 +126,8 @@ def assemble(
     existing: Existing,
     unpack: bool = False,
     tolerance: float | None = None,
+    inserts: bool = False,
+    merge: bool = False,
 ) -> Assembly:
     """Assign every array of every source its path, join along ``concat`` if it is given, and compare with the
     stored arrays.
@@ -138,6 +143,8 @@ def assemble(
         existing: action for arrays that already exist.
         unpack: join numbers with different scales as unscaled floats.
         tolerance: largest accepted difference of coordinates, in their units.
+        inserts: insert sources that belong before the end of the stored arrays.
+        merge: sources of different variables go to one group; those of each variable are joined.
     """
     result = Assembly()
     nodes = repo._nodes if repo is not None else {}
@@ -146,6 +153,8 @@ def assemble(
         _place_trees(result, sources, group, repo, existing, check)
         return result
     in_time = concat == "time" and bool(sources) and all(has_series(source.arrays) for source in sources)
+    if merge and concat is None and group is None and sources:
+        group = sources[0].group
     if concat is None or in_time or (sources and all(on_time_axes(source.arrays) for source in sources)):
         for source in series_of(sources) if in_time else sources:
             root = address.absolute(group) if group is not None else source.group
@@ -158,28 +167,19 @@ def assemble(
                     if note.kind in ("gaps", "overlap", "missing", "changed")
                 ]
     elif sources:
-        from icecore.sources.mapping.virtual_concat import concat as join
-
         root = address.absolute(group) if group is not None else sources[0].group
-        maps = [source.arrays for source in sources]
-        try:
-            if existing.append:
-                maps.insert(0, _stored(maps, root, repo, concat, result))
-            with_one_null(maps, partial(_holds, repo, root))
-            whole = join(maps, concat, unpack, tolerance)
-            result.notes += [
-                Failure(address.join(root, note.path), note.kind, note.message)
-                for note in whole.dropped
-                if note.kind in ("unpacked", "calendar", "tolerance")
-            ]
-            result.notes += _out_of_order(maps, whole, root, concat, repo if existing.append else None)
-            _place(result, sources[0].name, whole, root, nodes, existing, concat, check)
-            if existing.append and repo is not None:
-                _left_behind(result, sources[0].name, whole, root, repo, concat)
-        except DamagedSource:  # the caller can join the others without it
-            raise
-        except errors.Error as error:
-            result.failures.append(Failure.of(sources[0].name, error))
+        wholes = list[ArrayMap]()
+        for some in _by_variables(sources) if merge else [sources]:
+            try:
+                join = _Join(concat, unpack, tolerance)
+                whole = _place_joined(result, some, root, concat, repo, existing, check, join, inserts)
+                wholes += [whole] if whole is not None else []
+            except DamagedSource:  # the caller can join the others without it
+                raise
+            except errors.Error as error:
+                result.failures.append(Failure.of(some[0].name, error))
+        if existing.append and repo is not None and wholes:
+            _left_behind(result, sources[0].name, wholes, root, repo, concat)
     deleted: set[str] = set()
     if existing.replace:
         for path, attrs in result.groups.items():
@@ -193,6 +193,98 @@ def assemble(
             result.groups.pop(parent, None)
     result.steps = [step for step in result.steps if step.source not in refused]
     return result
+
+
+def _by_variables(sources: Sequence[Source]) -> list[list[Source]]:
+    """Return the sources with the same variables, coordinates aside."""
+    found: dict[frozenset[str], list[Source]] = {}
+    for source in sources:
+        found.setdefault(frozenset(source.arrays.arrays.keys() - shared(source.arrays)), []).append(source)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Join:
+    """Joins sources along a dimension, or tiles along several."""
+
+    concat: str
+    unpack: bool
+    tolerance: float | None
+
+    def __call__(self, maps: list[ArrayMap]) -> ArrayMap:
+        if tiles.is_several(self.concat):
+            return tiles.tiled(maps, tiles.parse(self.concat), self._along, self.tolerance or 0.0)
+        return self._along(maps, self.concat)
+
+    def _along(self, maps: list[ArrayMap], dim: str) -> ArrayMap:
+        from icecore.sources.mapping.virtual_concat import concat
+
+        return concat(maps, dim, self.unpack, self.tolerance)
+
+
+def _place_joined(
+    result: Assembly,
+    sources: Sequence[Source],
+    root: str,
+    concat: str,
+    repo: Repo | None,
+    existing: Existing,
+    check: SharedArrays,
+    join: _Join,
+    inserts: bool,
+) -> ArrayMap | None:
+    """Place sources that are joined along ``concat``, behind the stored arrays or between their rows; return
+    the joined arrays, None if all are there already.
+    """
+    maps = [source.arrays for source in sources]
+    nodes = repo._nodes if repo is not None else {}
+    is_null = partial(_holds, repo, root)
+    if existing.append:
+        stored = _stored(maps, root, repo, concat, result)
+    if existing.append and repo is not None:
+        joining = partial(_joining, join, is_null)
+        growing = Growing(stored, root, repo, concat, existing.over)
+        codecs = partial(_codecs, nodes, root)
+        found = joined_behind(growing, maps, joining, codecs, inserts)
+        maps, whole = found.maps, found.whole
+        if whole is None:
+            result.skipped += _again(root, found.again[0])
+            return None
+        result.notes += [Failure(each.source, "skipped", "is linked already") for each in found.again]
+    else:
+        with_one_null(maps, is_null)
+        whole = join(maps)
+    result.notes += [
+        Failure(address.join(root, note.path), note.kind, note.message)
+        for note in whole.dropped
+        if note.kind in ("unpacked", "calendar", "tolerance")
+    ]
+    if not tiles.is_several(concat):
+        result.notes += _out_of_order(maps, whole, root, concat, repo if existing.append else None)
+    _place(result, sources[0].name, whole, root, nodes, existing, concat, check)
+    return whole
+
+
+def _again(root: str, arrays: ArrayMap) -> list[tuple[str, ArrayEntry, str]]:
+    """Return the arrays of files that are linked already, as skipped."""
+    why = "its files are linked already"
+    return [(address.join(root, path), entry, why) for path, entry in arrays.arrays.items()]
+
+
+def _below(root: str, nodes: Mapping[str, Node]) -> list[str]:
+    """Return the paths of the arrays of a group."""
+    prefix = root.rstrip("/") + "/"
+    return [path for path, node in nodes.items() if node.is_array and path.startswith(prefix)]
+
+
+def _joining(join: _Join, holds: Callable[[str, Any], bool], maps: list[ArrayMap]) -> ArrayMap:
+    with_one_null(maps, holds)
+    return join(maps)
+
+
+def _codecs(nodes: Mapping[str, Node], root: str, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = nodes[address.join(root, path)].document["codecs"]
+    return found
 
 
 def _place_trees(
@@ -213,7 +305,11 @@ def _place_trees(
                 message = f"{source.name} is not one tree, so its entries can't be joined"
                 raise errors.make("mismatch", message, "name the tree of each file: FILE.root:Events")
             if existing.append and repo is not None and root in nodes:
-                arrays, action = continued_tree(arrays, root, repo), Existing(replace=True)
+                new = unlinked(arrays, linked_files(repo, _below(root, nodes), every=True))
+                if new is None:
+                    result.skipped += _again(root, arrays)
+                    continue
+                arrays, action = continued_tree(new, root, repo), Existing(replace=True)
                 result.grown |= {address.join(root, path) for path in arrays.groups}
         except errors.Error as error:
             result.failures.append(Failure.of(source.name, error))
@@ -274,7 +370,7 @@ def _place(
 ) -> None:
     series: set[str] = set()
     if existing.append and repo is not None:
-        series = append_series(result, Step, source, arrays, root, repo)
+        series = append_series(result, Step, source, arrays, root, repo, existing.over)
     for path, attrs in arrays.groups.items():
         result.groups.setdefault(address.join(root, path), attrs)
         _group_over_array(result, source, address.join(root, path), nodes)
@@ -401,10 +497,12 @@ def _number(data_type: Any) -> str:
     return data_type.rstrip("0123456789") if isinstance(data_type, str) else ""
 
 
-def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, repo: Repo, concat: str) -> None:
+def _left_behind(
+    result: Assembly, source: str, joined: Sequence[ArrayMap], root: str, repo: Repo, concat: str
+) -> None:
     """Reject a join that would not extend all arrays along ``concat``: their rows would no longer match."""
-    groups = {address.join(root, path) for path in joined.groups}
-    growing = {address.join(root, path) for path in joined.arrays}
+    groups = {address.join(root, path) for each in joined for path in each.groups}
+    growing = {address.join(root, path) for each in joined for path in each.arrays}
     for path, array in repo.arrays.items():
         if array._node.parent in groups and concat in array.dims and path not in growing:
             message = f"{path} has the dimension {concat!r} in the repository and is not in {source}"
@@ -413,10 +511,10 @@ def _left_behind(result: Assembly, source: str, joined: ArrayMap, root: str, rep
 
 
 def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str, assembly: Assembly) -> ArrayMap:
-    """Return the stored versions of the sources' arrays, with length 0 along ``concat``.
+    """Return the stored versions of the sources' arrays.
 
     New parts are joined to them, so that they are converted to their units and types, or rejected. Times that
-    are too coarse for the new ones keep their length: they are written again.
+    are too coarse for the new ones are written again.
     """
     result = ArrayMap("the repository")
     for path, new in {path: entry for each in maps for path, entry in each.arrays.items()}.items():
@@ -434,9 +532,4 @@ def _stored(maps: list[ArrayMap], root: str, repo: Repo | None, concat: str, ass
         result.add(stored_entry(repo._array(stored), path))
     for note in adapt(result, maps, concat):
         assembly.notes.append(Failure(address.join(root, note.path), note.kind, note.message))
-    for path, entry in result.arrays.items():
-        if concat in entry.dims and not entry.rewritten and repo is not None:
-            lengths = zip(entry.dims, entry.shape, strict=True)
-            entry.shape = tuple(0 if dim == concat else n for dim, n in lengths)
-            entry.codecs = repo._nodes[address.join(root, path)].document["codecs"]
     return result

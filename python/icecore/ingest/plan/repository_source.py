@@ -15,8 +15,9 @@ from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
 from icecore.sources.files import object_stores
-from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
+from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, damage
 from icecore.sources.mapping.stored_chunks import StoredChunks
+from icecore.writing.row_grid import lengths_of
 
 #: objects that are files: a name with a suffix, or a pattern
 _FILE = re.compile(r"[*?\[]|\.[A-Za-z0-9]{1,7}$")
@@ -111,6 +112,42 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         subarrays=node.ours.get("subarrays", {}),
         text_fill=node.ours.get("fill"),
     )
+
+
+def linked_entry(array: Array, path: str) -> ArrayEntry:
+    """Return a stored array as the entry of a source, with its references to files if it has any.
+
+    Chunks that are stored in the repository are in ``native``.
+    """
+    entry = stored_entry(array, path)
+    known, ids, chunks, offsets, lengths = array._native.links()
+    if not known:
+        return entry
+    grid = array._node.document["chunk_grid"]["configuration"]
+    if "chunk_shapes" in grid:
+        entry.chunks = [_lengths(axis, n) for axis, n in zip(grid["chunk_shapes"], array.shape, strict=True)]
+    entry.codecs, entry.note = array._node.document["codecs"], ""
+    seen = [state or (0, -1, None) for _, state in known]
+    entry.links = Links(
+        [url for url, _ in known],
+        np.array([size for size, _, _ in seen], "i8"),
+        np.array([mtime for _, mtime, _ in seen], "i8"),
+        [etag for _, _, etag in seen],
+        ids,
+        chunks,
+        offsets,
+        lengths,
+    )
+    held = held_of(array._native)
+    there = np.arange(np.prod(entry.grid, dtype="i8"), dtype="u8") if held is None else held.chunks
+    entry.native = entry.copied(np.setdiff1d(there, chunks))
+    return entry
+
+
+def _lengths(axis: int | list[int | list[int]], length: int) -> list[int]:
+    """Return the lengths of all chunks along an axis of a rectilinear grid."""
+    found = lengths_of(axis).tolist()
+    return found + found[-1:] * -(-max(length - sum(found), 0) // found[-1])
 
 
 def _read(array: Array, region: Sequence[slice]) -> np.ndarray:

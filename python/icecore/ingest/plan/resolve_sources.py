@@ -27,6 +27,8 @@ from icecore.sources.files.identity import is_remote
 from icecore.sources.formats import FORMATS, Format
 from icecore.sources.index_pool import open_on_workers, open_sources
 from icecore.sources.mapping.array_map import ArrayMap
+from icecore.sources.mapping.consistency import shared
+from icecore.sources.mapping.new_dimension import with_dimension
 from icecore.sources.memory import kind_of
 from icecore.sources.source_list import expand, listed
 
@@ -66,7 +68,7 @@ def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Source
         options.sources,
         storage=dict(options.storage or {}),
         options=options.of_formats,
-        whole=options.concat is not None,
+        whole=options.joined is not None,
         progress=options.call,
         cluster=cluster,
     )
@@ -98,13 +100,11 @@ def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Source
         storage=dict(options.storage or {}),
         options=options.of_formats,
         tables=True,
-        whole=options.concat is not None,
+        whole=options.joined is not None,
         progress=options.call,
         cluster=cluster,
     )
     indexed = found.indexed
-    if options.below is not None:
-        indexed = [replace(s, group=address.join(options.below, s.group)) for s in indexed]
     if options.header is not None or options.units is not None:
         from icecore.sources.tables import headed
 
@@ -116,6 +116,24 @@ def pack_sources(options: PackOptions, cluster: Cluster | None = None) -> Source
 
 
 def _selected(sources: Sources, options: LinkOptions | PackOptions) -> Sources:
+    """Return the sources with the chosen variables, and with the new dimension if there is one."""
+    chosen = _chosen(sources, options)
+    if options.below is not None:
+        below = [replace(s, group=address.join(options.below, s.group)) for s in chosen.indexed]
+        chosen = replace(chosen, indexed=below)
+    if options.new_dim is None:
+        return chosen
+    made, failures = list[Source](), list(chosen.failures)
+    for source in chosen.indexed:
+        try:
+            arrays = with_dimension(source.arrays, options.new_dim, shared(source.arrays))
+            made.append(replace(source, arrays=arrays))
+        except errors.Error as error:
+            failures.append(Failure.of(source.name, error))
+    return Sources(made, failures, chosen.notes)
+
+
+def _chosen(sources: Sources, options: LinkOptions | PackOptions) -> Sources:
     selection = Selection.of(options.variables, options.exclude)
     if selection is None:
         return sources

@@ -15,7 +15,7 @@ from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap
 from icecore.sources.mapping.cf_compare import Sourced, sourced
-from icecore.sources.mapping.consistency import Rounding, alike, coordinates, described
+from icecore.sources.mapping.consistency import Rounding, alike, described, shared
 
 if TYPE_CHECKING:
     from icecore.ingest.plan.placement import Step
@@ -27,14 +27,6 @@ STORED = "the repository"
 #: largest array (bytes) that is not a coordinate and whose values are compared, for a note
 _SMALL = 4 << 20
 _HINT = "put them into groups of their own, or leave the array out: --exclude NAME"
-
-
-def shared(arrays: ArrayMap) -> set[str]:
-    """Return the paths of arrays that give other arrays their meaning: coordinates, bounds, grid mappings."""
-    named = (entry.attrs.get("grid_mapping") for entry in arrays.arrays.values())
-    words = {word.strip(":") for text in named if isinstance(text, str) for word in text.split()}
-    maps = {path for path in arrays.arrays if path.rsplit("/", 1)[-1] in words}
-    return coordinates([arrays]) | maps
 
 
 @dataclass

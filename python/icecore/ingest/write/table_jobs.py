@@ -44,11 +44,12 @@ _SAY = (
 
 @dataclass
 class TablePlan:
-    """The planned tables of a set of sources."""
+    """The planned tables of a set of sources; ``again``: path and name of files whose rows a table has."""
 
     jobs: list[TableJob] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    again: list[tuple[str, str]] = field(default_factory=list)
 
 
 def plan_tables(
@@ -124,13 +125,31 @@ def _others(path: str, nodes: Mapping[str, Node]) -> list[str]:
 def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[str, Node]) -> None:
     """Plan to append the files that the table does not contain yet."""
     known = nodes[path].ours["table"].get("sources", [])
-    twice = next((file for file in files if any(_holds(source, file) for source in known)), None)
-    if twice is not None:
-        message = f"{path} has the rows of {twice.name} already"
-        plan.failures.append(Failure(twice.name, "exists", message, "leave it out"))
-    else:
+    held = {id(file): source for file in files for source in known if _holds(source, file)}
+    grown = next((file for file in files if id(file) in held and not _is_same(held[id(file)], file)), None)
+    if grown is not None:
+        message = f"{path} has the rows of {grown.name} already"
+        plan.failures.append(Failure(grown.name, "exists", message, "leave it out"))
+        return
+    new = [file for file in files if id(file) not in held]
+    plan.again += [(path, file.name) for file in files if id(file) in held]
+    if new:
         taken = [str(source.get("name")) for source in known]
-        plan.jobs.append(TableJob(path, _named(files, taken), append=True))
+        plan.jobs.append(TableJob(path, _named(new, taken), append=True))
+
+
+def _is_same(source: dict[str, Any], file: TableFile) -> bool:
+    """Whether a file that holds a source of a table is nothing but that source."""
+    if source.get("sha256") is None:
+        return False
+    try:
+        with file.open() as text:
+            left = int(source["bytes"]) + 1
+            while left and (part := text.read(min(left, 1 << 20))):
+                left -= len(part)
+    except FAULTS:
+        return False
+    return left == 1
 
 
 def _holds(source: dict[str, Any], file: TableFile) -> bool:

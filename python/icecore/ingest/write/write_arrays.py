@@ -75,8 +75,9 @@ def packed_rows(writer: Writer, plan: PackPlan, failures: ArrayFailures) -> list
     rows = []
     for step in (each.step for each in plan.steps if each.step.path not in missing):
         _, stored, chunks, kept = written.get(step.path, (0, 0, 0, 0))
-        why = f"{text.plural(kept, 'chunk')} as before" if kept else ""
-        rows.append(Row(step.path, "packed", why, chunks, stored, step.entry.nbytes))
+        said = [f"rounded: {step.entry.rounding}"] if step.entry.rounding is not None else []
+        said += [f"{text.plural(kept, 'chunk')} as before"] if kept else []
+        rows.append(Row(step.path, "packed", "; ".join(said), chunks, stored, step.entry.nbytes))
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from icecore.codecs.rounding import Rounding
 from icecore.repository.array import Array
 from icecore.repository.group import Group
 from icecore.repository.json_attributes import to_json
@@ -69,7 +70,11 @@ def report(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
         "chunks": None if array.chunks is None else list(array.chunks),
         "shards": None if array.shards is None else list(array.shards),
         "codecs": [
-            {"name": each["name"], "configuration": each.get("configuration", {})} for each in array.codecs
+            *_rounding(array),
+            *(
+                {"name": each["name"], "configuration": each.get("configuration", {})}
+                for each in array.codecs
+            ),
         ],
         **{
             name: getattr(found, name)
@@ -80,6 +85,12 @@ def report(repo: Repo, params: dict[str, str]) -> dict[str, Any]:
             for url, (chunks, size) in list(found.urls.items())[:_SHOWN]
         ],
     }
+
+
+def _rounding(array: Array) -> list[dict[str, Any]]:
+    """Return the rounding that came before the codecs, with its bound."""
+    rule = Rounding.of(array._node.ours)
+    return [] if rule is None else [{"name": "rounded", "configuration": {"with": str(rule)}}]
 
 
 # Versions of a repository.

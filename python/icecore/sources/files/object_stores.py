@@ -143,12 +143,17 @@ def matching(pattern: str) -> list[str]:
 
 def names_in(folder: str) -> list[str]:
     """Names of the objects directly under the prefix ``s3://bucket/folder``, without it."""
+    return list(sizes_in(folder))
+
+
+def sizes_in(folder: str) -> dict[str, int]:
+    """Names of the objects directly under the prefix ``s3://bucket/folder``, without it, and their sizes."""
     from icecore import _icecore
 
     url = encoded(folder.rstrip("/"))
     prefix = f"{key_of(url)}/"
     found = _icecore.remote_list(url, options_of(url), False)
-    return [name.removeprefix(prefix) for name, _ in found]
+    return {name.removeprefix(prefix): size for name, size in found}
 
 
 def options_of(url: str) -> dict[str, str]:

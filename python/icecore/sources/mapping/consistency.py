@@ -228,6 +228,14 @@ def coordinates(maps: Iterable[ArrayMap]) -> set[str]:
     return found
 
 
+def shared(arrays: ArrayMap) -> set[str]:
+    """Return the paths of arrays that give other arrays their meaning: coordinates, bounds, grid mappings."""
+    named = (entry.attrs.get("grid_mapping") for entry in arrays.arrays.values())
+    words = {word.strip(":") for text in named if isinstance(text, str) for word in text.split()}
+    maps = {path for path in arrays.arrays if path.rsplit("/", 1)[-1] in words}
+    return coordinates([arrays]) | maps
+
+
 def _is_coordinate(path: str, entry: ArrayEntry) -> bool:
     is_index = len(entry.dims) == 1 and entry.dims[0] == path.rsplit("/", 1)[-1]
     units = entry.attrs.get("units")

@@ -159,17 +159,17 @@ def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
     readers, sources = tuple(part.read for part in parts), tuple(part.source for part in parts)
     whole.read = Stitched(readers, sources, starts, axis, whole.dtype)
     linked = [part for part in parts if part.linkable]
-    if not linked or not isinstance(linked[0].entry.chunks, tuple):
+    if not linked:
         _copy_all(whole)
         return ""
     if is_raw(whole.codecs) and axis == 0:
         _align(linked)
-    chunk = linked[0].entry.chunks
+    model = next((part for part in linked if part.entry.shape[axis]), linked[0]).entry
     for part in linked:
-        ours = part.entry.chunks
-        part.linkable = isinstance(ours, tuple) and _without(ours, axis) == _without(chunk, axis)
-    cells = _cells(parts, axis, chunk[axis])
-    whole.chunks = _grid(cells, axis, chunk, whole.shape)
+        part.linkable = _others(part.entry, axis) == _others(model, axis)
+    along = model.chunks[axis]
+    cells = _cells(parts, axis, along if isinstance(along, int) else max(along, default=1))
+    whole.chunks = _grid(cells, axis, model, whole.shape)
     if isinstance(whole.chunks, list) and whole.nbytes <= SMALL:
         # Copy a small array such as a time axis: zarr-python opens rectilinear grids only with an option.
         _copy_all(whole)
@@ -181,8 +181,18 @@ def join(parts: list[Part], axis: int, whole: ArrayEntry) -> str:
     return ""
 
 
-def _without(shape: tuple[Any, ...], axis: int) -> tuple[Any, ...]:
-    return shape[:axis] + shape[axis + 1 :]
+def _others(entry: ArrayEntry, axis: int) -> list[int | list[int]]:
+    """Return the chunk lengths along the other axes: one length where all are equal."""
+    if isinstance(entry.chunks, tuple):
+        return [n for i, n in enumerate(entry.chunks) if i != axis]
+    others = (list(each) for i, each in enumerate(entry.chunks) if i != axis)
+    return [each if len(set(each)) > 1 else each[0] if each else 1 for each in others]
+
+
+def _last(entry: ArrayEntry, axis: int) -> int:
+    """Return the length of the last chunk along ``axis``, which may extend past the array."""
+    along = entry.chunks[axis]
+    return along if isinstance(along, int) else along[-1] if along else 1
 
 
 def _copy_all(whole: ArrayEntry) -> None:
@@ -196,19 +206,28 @@ def _cells(parts: list[Part], axis: int, usual: int) -> list[list[int]]:
     cells = []
     for i, part in enumerate(parts):
         length = part.entry.shape[axis]
+        if part.linkable and isinstance(part.entry.chunks, list):
+            listed = list(part.entry.chunks[axis])
+            if listed and i < len(parts) - 1:
+                listed[-1] -= sum(listed) - length
+            cells.append(listed)
+            continue
         size = part.entry.chunks[axis] if part.linkable and isinstance(part.entry.chunks, tuple) else usual
         count, rest = divmod(length, size)
         cells.append([size] * count + ([size if i == len(parts) - 1 else rest] if rest else []))
     return cells
 
 
-def _grid(cells: list[list[int]], axis: int, chunk: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    lengths = [length for part in cells for length in part]
-    if len(set(lengths)) <= 1:
-        return (*chunk[:axis], lengths[0] if lengths else chunk[axis], *chunk[axis + 1 :])
+def _grid(cells: list[list[int]], axis: int, model: ArrayEntry, shape: tuple[int, ...]) -> Any:
+    lengths: Any = [length for part in cells for length in part]
+    axes: list[Any] = _others(model, axis)
+    if len(set(lengths)) <= 1 and all(isinstance(each, int) for each in axes):
+        axes.insert(axis, lengths[0] if lengths else _last(model, axis))
+        return tuple(axes)
+    axes.insert(axis, lengths)
     return [
-        lengths if i == axis else [size] * max(-(-n // size), 1)
-        for i, (size, n) in enumerate(zip(chunk, shape, strict=True))
+        [each] * max(-(-n // each), 1) if isinstance(each, int) else each
+        for each, n in zip(axes, shape, strict=True)
     ]
 
 
@@ -256,19 +275,20 @@ def _merge(
 def _cell_regions(
     part: Part, lengths: list[int], axis: int, whole: ArrayEntry
 ) -> Callable[[int, list[int]], Region]:
-    edges = np.concatenate([[0], np.cumsum(lengths)])
-    sizes = [
-        whole.chunks[i] if isinstance(whole.chunks, tuple) else whole.chunks[i][0]
-        for i in range(len(whole.shape))
+    axes = [whole.chunks[i] for i in range(len(whole.shape))]
+    axes[axis] = lengths
+    edges = [
+        np.arange(-(-n // each) + 1) * each
+        if isinstance(each, int)
+        else np.concatenate([[0], np.cumsum(each)])
+        for each, n in zip(axes, part.entry.shape, strict=True)
     ]
 
     def region_of(flat: int, grid: list[int]) -> Region:
         index = [int(i) for i in np.unravel_index(flat, grid)]
         region = []
         for i, n in enumerate(part.entry.shape):
-            low = int(edges[index[i]]) if i == axis else index[i] * sizes[i]
-            high = int(edges[index[i] + 1]) if i == axis else low + sizes[i]
-            region.append(slice(low, min(high, n)))
+            region.append(slice(int(edges[i][index[i]]), min(int(edges[i][index[i] + 1]), n)))
         return tuple(region)
 
     return region_of
@@ -285,17 +305,17 @@ def _fitting(part: Part, lengths: list[int], axis: int, whole: ArrayEntry) -> tu
 
     A chunk that is cut off at the end of the part has fewer elements than a stored chunk.
     """
-    links, chunk = part.entry.links, part.entry.chunks
-    if links is None or not isinstance(chunk, tuple):
-        raise TypeError("only regular linked parts fit")
+    links, usual = part.entry.links, _last(part.entry, axis)
+    if links is None:
+        raise TypeError("only linked parts fit")
     copied = list(part.entry.native)
-    if not lengths or lengths[-1] == chunk[axis]:
+    if not lengths or lengths[-1] == usual:
         return links, copied
     grid = part.entry.grid
     last = np.unravel_index(links.chunks.astype("i8"), grid)[axis] == grid[axis] - 1
-    if is_raw(whole.codecs) and prod(chunk[:axis]) == 1:
+    if is_raw(whole.codecs) and all(each == 1 for each in _others(part.entry, axis)[:axis]):
         # Raw rows: the shorter chunk is the beginning of the stored one.
-        cut = links.lengths // np.uint64(chunk[axis]) * np.uint64(lengths[-1])
+        cut = links.lengths // np.uint64(usual) * np.uint64(lengths[-1])
         return _replace(links, lengths=np.where(last, cut, links.lengths)), copied
     copied += [int(i) for i in links.chunks[last]]
     return _select(links, ~last), sorted(copied)
