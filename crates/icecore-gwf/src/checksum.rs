@@ -63,3 +63,19 @@ impl Cksum {
         !crc
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cksum;
+
+    /// What `cksum` prints; the length takes one byte and three.
+    #[test]
+    fn known_answers() {
+        let mut short = Cksum::default();
+        short.update(b"123456789");
+        assert_eq!(short.finish(), 930_766_865);
+        let mut long = Cksum::default();
+        (0..7).for_each(|_| long.update(&[b'a'; 10_000]));
+        assert_eq!(long.finish(), 3_508_083_167);
+    }
+}
