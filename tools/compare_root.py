@@ -80,11 +80,11 @@ def compare_tree(ours: dict[str, Any], tree: Any, folder: Path, label: str, coun
         name = f"{label}:{mine['path']}"
         kind = kind_in_uproot(branch)
         plain = kind in {"flat", "record", "jagged", "string"}
-        if mine["kind"] in {"unsupported", "group"}:
+        if mine["kind"] in {"unsupported", "group", "nested"}:  # values of nested ones: tools/corpus
             counts[f"{mine['kind']}, uproot {kind}"] += 1
-            if plain:
+            if plain and mine["kind"] != "nested":
                 print(f"{name}: {mine['kind']} {mine.get('type')}, uproot {branch.interpretation}")
-        elif mine["kind"] != kind:
+        elif mine["kind"] != kind and (mine["kind"], kind) != ("jagged", "AsObjects"):
             counts[f"WRONG kind: {mine['kind']}, uproot {kind}"] += 1
             print(f"{name}: {mine['kind']}, uproot {branch.interpretation}")
         elif "error" in mine:

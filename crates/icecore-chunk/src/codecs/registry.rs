@@ -28,6 +28,8 @@ use crate::extension::{Extension, config_str};
 /// A codec with its inner chain, and the names of the inner codecs.
 pub(crate) type Converting = (Arc<dyn ArrayCodec>, Vec<String>);
 
+type ParseElements = fn(&Extension, &DType, &[u8]) -> Result<Arc<dyn ArrayCodec>>;
+
 /// Parser of a codec's configuration. `fill` is one element in native order.
 pub(crate) enum Parse {
     /// bytes→bytes; the size of an element is the default of codecs whose configuration omits it.
@@ -39,7 +41,7 @@ pub(crate) enum Parse {
     /// array→bytes codecs that the chain itself executes.
     Serializer(fn(&Extension, &DType) -> Result<Serializer>),
     /// array→bytes codecs of elements of fixed length.
-    Elements(fn(&Extension, &DType, &[u8]) -> Result<Arc<dyn ArrayCodec>>),
+    Elements(ParseElements),
 }
 
 impl Parse {
