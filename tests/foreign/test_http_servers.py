@@ -44,6 +44,8 @@ class Server(ThreadingHTTPServer):
         self.chance: random.Random | None = None
         #: what Retry-After says then
         self.rests = ""
+        #: where requests are redirected to
+        self.moved = ""
         #: first byte and number of bytes of each range
         self.ranges: list[tuple[int, int]] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/x.h5"
@@ -68,6 +70,15 @@ class Answer(BaseHTTPRequestHandler):
         if self.server.chance is not None:
             self.server.quirks = {self.server.chance.choice(FAULTS)}
         self.server.seen.append((self.path, self.headers.get("X-Key")))
+        is_new = "moved within" in self.server.quirks and self.path.startswith(self.server.moved)
+        if is_new:
+            self.path = self.path.removeprefix(self.server.moved)
+        elif self.server.moved:
+            self.send_response(307)
+            self.send_header("Location", self.server.moved + self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         path, _, query = self.path.partition("?")
         place = self.server.path if self.server.path.is_file() else self.server.path / path.strip("/")
         if not place.is_file():
@@ -393,3 +404,25 @@ def test_headers_are_for_the_repositorys_own_host(server: Server, tmp_path: Path
     assert set(chunks) == {"k"}
     assert other.seen
     assert {key for _, key in other.seen} == {None}
+
+
+@pytest.mark.parametrize("is_same_host", [False, True])
+def test_headers_do_not_follow_a_redirect_to_another_host(
+    server: Server, tmp_path: Path, is_same_host: bool
+) -> None:
+    with icecore.create(tmp_path / "r.icecore").writer() as writer:
+        writer.array("/a", dtype="f8", shape=DATA.shape, chunks=(10, 1000))[...] = DATA
+    other = Server(tmp_path)
+    threading.Thread(target=other.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    server.path, server.moved = tmp_path, f"http://127.0.0.1:{other.server_address[1]}"
+    if is_same_host:
+        server.moved, server.quirks = "/new", {"moved within"}
+    try:
+        repo = icecore.open(f"{address}/r.icecore", storage={"header.x-key": "k"})
+        assert zoo.same(repo["/a"].read(), DATA)
+    finally:
+        other.shutdown()
+        other.server_close()
+    assert {key for _, key in server.seen} == {"k"}
+    assert {key for _, key in other.seen} == (set() if is_same_host else {None})

@@ -10,6 +10,7 @@ pub(crate) mod http;
 pub(crate) mod http_retry;
 pub(crate) mod http_silence;
 pub(crate) mod options;
+pub(crate) mod own_headers;
 pub(crate) mod prefix;
 pub(crate) mod storage;
 pub(crate) mod verbs;

@@ -13,6 +13,7 @@ use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, R
 
 use crate::process::PerProcess;
 use crate::stores::http_retry::RetryClient;
+use crate::stores::own_headers::WithHeaders;
 
 /// Prefix of options that set a header of each request.
 pub(crate) const HEADER: &str = "header.";
@@ -39,8 +40,10 @@ pub fn http_store(url: &str, options: &BTreeMap<String, String>) -> Result<Arc<d
             is_own = true;
         }
     }
-    let builder = if is_own || !headers.is_empty() {
-        HttpBuilder::new().with_client_options(own.with_default_headers(headers)).with_http_connector(Patiently)
+    let builder = if !headers.is_empty() {
+        HttpBuilder::new().with_client_options(own).with_http_connector(WithHeaders(headers))
+    } else if is_own {
+        HttpBuilder::new().with_client_options(own).with_http_connector(Patiently)
     } else {
         HttpBuilder::new().with_client_options(own).with_http_connector(RepoState)
     };
@@ -121,10 +124,14 @@ pub fn http_client() -> object_store::Result<HttpClient> {
     Ok(made)
 }
 
+/// What the operators of an archive read in their logs.
+const AGENT: &str = concat!("icecore/", env!("CARGO_PKG_VERSION"));
+
 /// The client's own options, which are part of the key of [`RepoState`].
 pub(crate) fn client_options() -> ClientOptions {
     ClientOptions::new()
         .with_allow_http(true)
+        .with_user_agent(HeaderValue::from_static(AGENT))
         // For silence instead of the whole request: see `http_silence`.
         .with_timeout_disabled()
         .with_connect_timeout(Duration::from_secs(10))
