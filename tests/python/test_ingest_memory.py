@@ -185,5 +185,5 @@ def test_a_data_frame_is_not_a_list_of_its_column_names(tmp_path: Path) -> None:
 
 
 def test_nothing_in_memory_can_be_linked(tmp_path: Path) -> None:
-    with pytest.raises(icecore.Error, match="no file to link"):
+    with pytest.raises(icecore.Error, match="no file can be linked"):
         icecore.link(dataset(), tmp_path / "r.icecore")

@@ -153,7 +153,7 @@ def test_the_file_is_found_beside_the_document(href: str, tmp_path: Path, file: 
         ("[10,10]", "[0]", "a chunk at"),
         ('nBytes="200"', 'nBytes="2000000"', "which has"),
         ('nBytes="200"', 'nBytes="100"', "it takes 200"),
-        ('nBytes="200"', 'nBytes="-1"', "no number"),
+        ('nBytes="200"', 'nBytes="-1"', "must be a whole number"),
         ("10 10<", "10<", "chunks of"),
         ("10 10<", "0 10<", "chunks of"),
         ('<Dim size="20"/>', '<Dim name="/none"/>', "dimension /none"),

@@ -54,10 +54,11 @@ def may_commit(report: Report, anything: bool, keep_going: bool) -> bool:
     """Return whether to commit.
 
     Raises:
-        Error: the first failure, with the names of the others, if failures forbid a commit or nothing
-            is left to write; ``unsupported`` if the sources contain only what can't be written.
+        Error: the first failure, with the names of the others, if failures forbid a commit, or nothing
+            is left to write and nothing was there already; ``unsupported`` if the sources contain only
+            what can't be written.
     """
-    if report.failures and (not keep_going or not anything):
+    if report.failures and (not keep_going or not (anything or report.rows)):
         first = report.failures[0]
         rest = [item for item in report.failures[1:] if item.message != first.message]
         more = "".join(f"\n  also {one_line(item)}" for item in rest[:4])

@@ -24,6 +24,10 @@ class ByteSource(Protocol):
         """Close the file or connection."""
 
 
+#: beyond the end of every file
+_FURTHEST = 1 << 62
+
+
 class EngineBytes:
     """Bytes of a local file or of an object, read by the engine.
 
@@ -39,7 +43,9 @@ class EngineBytes:
         """Return exactly ``length`` bytes from ``offset``; fewer only at the end of the file."""
         if self._source is None:
             raise ValueError(f"{self.identity.url} is closed")
-        return self._source.read_at(offset, max(length, 0))
+        if not 0 <= offset < _FURTHEST:  # damaged files name such places: nothing is there
+            return b""
+        return self._source.read_at(offset, min(max(length, 0), _FURTHEST))
 
     def close(self) -> None:
         """Close the file; connections belong to the process."""
