@@ -69,7 +69,7 @@ fn own(
     Ok(builder.build()?)
 }
 
-/// Follows redirects; what lies on another host is asked for without the headers.
+/// Follows redirects; another host is asked without the headers.
 #[derive(Debug)]
 struct Guarded {
     own: reqwest::Client,
