@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -61,6 +62,18 @@ def test_a_file_that_is_there_is_recognized_wherever_it_lies_now(folder: Path) -
     with pytest.raises(Error, match=r"has the rows of a\.csv already"):
         packed(folder, "d2/a.csv", append=True)
     assert len(repo.table("/t")) == 9
+
+
+def test_another_file_of_the_same_text_is_no_file_that_is_there(folder: Path) -> None:
+    """Two empty days look the same. In one call both are packed; later the second is refused, not left out."""
+    packed(folder, "d1/a.csv")
+    (folder / "d2/a.csv").write_bytes(TEXTS["d1/a.csv"])
+    os.utime(folder / "d2/a.csv", ns=(0, 0))
+    with pytest.raises(Error, match=r"has the rows of a\.csv already") as caught:
+        packed(folder, "d2/a.csv", append=True)
+    assert (caught.value.kind, "in one call" in caught.value.hint) == ("exists", True)
+    icecore.pack([folder / "d1/a.csv", folder / "d2/a.csv"], into=folder / "both", concat="rows")
+    assert len(icecore.open(folder / "both").table("/a")) == 8
 
 
 def test_without_hashes_names_tell(folder: Path) -> None:

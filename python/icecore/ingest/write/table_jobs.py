@@ -129,7 +129,8 @@ def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[s
     grown = next((file for file in files if id(file) in held and not _is_same(held[id(file)], file)), None)
     if grown is not None:
         message = f"{path} has the rows of {grown.name} already"
-        plan.failures.append(Failure(grown.name, "exists", message, "leave it out"))
+        hint = "leave it out; rows that only look the same are packed in one call with the others"
+        plan.failures.append(Failure(grown.name, "exists", message, hint))
         return
     new = [file for file in files if id(file) not in held]
     plan.again += [(path, file.name) for file in files if id(file) in held]
@@ -139,8 +140,11 @@ def _extend(plan: TablePlan, path: str, files: list[TableFile], nodes: Mapping[s
 
 
 def _is_same(source: dict[str, Any], file: TableFile) -> bool:
-    """Whether a file that holds a source of a table is nothing but that source."""
-    if source.get("sha256") is None:
+    """Whether a file that holds a source of a table is that source: of the same age, and nothing more.
+
+    Another file may have the same name and the same text, and its rows are others.
+    """
+    if source.get("sha256") is None or source.get("modified", -1) != file.modified:
         return False
     try:
         with file.open() as text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal
@@ -143,6 +144,14 @@ class TableFile:
     spec: TableSpec | None = None
     shared: SharedText | None = None
     part: int = 0
+
+    @property
+    def modified(self) -> int | None:
+        """Modification time in nanoseconds; None of members of archives and of files on servers."""
+        try:
+            return os.stat(self.place).st_mtime_ns
+        except (OSError, ValueError):
+            return None
 
     @property
     def stretch(self) -> tuple[int, int | None]:

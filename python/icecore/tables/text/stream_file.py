@@ -89,6 +89,8 @@ def _describe(attempt: Attempt, state: FileState, size: int, sha256: str, source
     if attempt.growing is not None:
         attempt.proofs[-1].columns = attempt.growing.sums()
     source.update({"bytes": size, "sha256": sha256} if attempt.options.keep else {})
+    if attempt.options.keep and (modified := state.file.modified) is not None:
+        source["modified"] = modified
     source.update({what: n for what, n in (("cells", state.escaped), ("lines", state.lines)) if n})
     if notes := [*file_state.kept(state, attempt.options.keep), *file_state.doubtful(state)]:
         source["notes"] = notes
