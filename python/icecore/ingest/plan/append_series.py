@@ -28,7 +28,7 @@ from icecore.sources.mapping.join_in_time import differences, facts
 from icecore.writing.row_grid import RowGrid, unit_of
 
 if TYPE_CHECKING:
-    from icecore.ingest.plan.placement import Assembly, Step
+    from icecore.ingest.plan.assembly import Assembly, Step
     from icecore.repository.repo import Repo
 
 

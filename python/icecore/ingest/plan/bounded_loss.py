@@ -8,7 +8,7 @@ from typing import Any
 
 from icecore import errors
 from icecore.codecs.rounding import Rules, reader
-from icecore.ingest.plan.placement import Step
+from icecore.ingest.plan.assembly import Step
 from icecore.repository.cf_coordinates import BOUNDS, names
 from icecore.repository.typed_attributes import fill
 from icecore.sources.mapping.array_map import ArrayEntry, Reader

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from icecore.ingest.options import LinkOptions
-from icecore.ingest.plan.placement import Assembly, Step, assemble
+from icecore.ingest.plan.assembly import Assembly, Step
+from icecore.ingest.plan.placement import assemble
 from icecore.ingest.plan.planned_array import (
     PlannedArray,
     codec_label,

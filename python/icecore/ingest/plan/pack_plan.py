@@ -9,8 +9,9 @@ from icecore import errors
 from icecore.analyzer.measure import KEPT
 from icecore.codecs import spec
 from icecore.ingest.options import PackOptions
+from icecore.ingest.plan.assembly import Assembly, Step
 from icecore.ingest.plan.bounded_loss import mark
-from icecore.ingest.plan.placement import Assembly, Step, assemble
+from icecore.ingest.plan.placement import assemble
 from icecore.ingest.plan.planned_array import (
     PlannedArray,
     PlannedTable,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icecore.display import text
-from icecore.ingest.plan.placement import Assembly, Step
+from icecore.ingest.plan.assembly import Assembly, Step
 from icecore.repository.nodes import dtype_label
 from icecore.sources.mapping.array_map import ArrayEntry
 

@@ -18,7 +18,7 @@ from icecore.sources.mapping.cf_compare import Sourced, sourced
 from icecore.sources.mapping.consistency import Rounding, alike, described, shared
 
 if TYPE_CHECKING:
-    from icecore.ingest.plan.placement import Step
+    from icecore.ingest.plan.assembly import Step
     from icecore.repository.nodes import Node
     from icecore.repository.repo import Repo
 

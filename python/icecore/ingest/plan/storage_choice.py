@@ -15,7 +15,7 @@ from icecore.analyzer.sample import Kind
 from icecore.codecs import spec
 from icecore.display import text
 from icecore.ingest.options import PackOptions, Shape
-from icecore.ingest.plan.placement import Step
+from icecore.ingest.plan.assembly import Step
 from icecore.layout import layout
 from icecore.layout.access_pattern import Pattern, queries
 from icecore.layout.layout import Layout

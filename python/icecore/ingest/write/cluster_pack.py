@@ -14,8 +14,8 @@ from icecore import errors
 from icecore.cluster.tasks import Cluster, Running
 from icecore.display.progress import counted
 from icecore.ingest.plan import storage_choice
+from icecore.ingest.plan.assembly import Step
 from icecore.ingest.plan.pack_plan import PackStep
-from icecore.ingest.plan.placement import Step
 from icecore.ingest.plan.storage_choice import StorageChoice
 from icecore.ingest.write import copy_arrays
 from icecore.ingest.write.linked_read import linked_readers

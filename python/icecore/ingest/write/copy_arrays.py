@@ -13,8 +13,8 @@ from icecore.analyzer.sample import Kind
 from icecore.codecs import rounding, spec
 from icecore.display.progress import Progress
 from icecore.ingest.plan import storage_choice
+from icecore.ingest.plan.assembly import Step
 from icecore.ingest.plan.continue_in_time import grown_node
-from icecore.ingest.plan.placement import Step
 from icecore.ingest.plan.repository_source import held_of
 from icecore.layout import layout
 from icecore.repository import zarr_dtypes

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icecore import errors
-from icecore.ingest.plan.placement import Assembly
+from icecore.ingest.plan.assembly import Assembly
 from icecore.ingest.plan.resolve_sources import Source
 from icecore.ingest.plan.shared_arrays import replaced_columns
 from icecore.redaction import redact, unsigned

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from icecore import errors
 from icecore.display import text
 from icecore.display.progress import Progress, counted
-from icecore.ingest.plan.placement import Step
+from icecore.ingest.plan.assembly import Step
 from icecore.ingest.report import Row
 from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure

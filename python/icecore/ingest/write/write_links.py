@@ -18,8 +18,8 @@ from icecore.ingest.write.write_arrays import ArrayFailures
 from icecore.repository.nodes import OURS
 
 if TYPE_CHECKING:
+    from icecore.ingest.plan.assembly import Step
     from icecore.ingest.plan.link_plan import LinkPlan
-    from icecore.ingest.plan.placement import Step
     from icecore.writing.writer import Writer
 
 #: size (bytes) of a box of copied data

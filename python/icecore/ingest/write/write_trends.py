@@ -26,7 +26,7 @@ from icecore.writing.array_writer import ArrayWriter
 
 if TYPE_CHECKING:
     from icecore.ingest.options import IngestOptions
-    from icecore.ingest.plan.placement import Step
+    from icecore.ingest.plan.assembly import Step
     from icecore.repository.array import Array
     from icecore.writing.writer import Writer
 
