@@ -32,7 +32,7 @@ use crate::open::repo_state::{Opened, RepoState};
 use crate::stores::flags::{Options, options_for};
 use crate::stores::options::{self, SharedBackend};
 use crate::stores::storage::{Root, Storage};
-use crate::stores::{bucket, cloud, containers, durable, prefix};
+use crate::stores::{bucket, cloud, containers, prefix, unsynced};
 use crate::{error, frame, seal};
 
 /// Long enough for a commit of millions of references.
@@ -98,7 +98,7 @@ pub(crate) fn hold_new(root: &Root, lock: &Lock, is_durable: bool) -> Result<Hel
             }
             done => {
                 if is_durable {
-                    durable::sync_new_folder(path, &existing).map_err(failed)?;
+                    unsynced::sync_new_folder(path, &existing).map_err(failed)?;
                 }
                 return done;
             }

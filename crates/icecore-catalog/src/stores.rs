@@ -13,5 +13,6 @@ pub(crate) mod options;
 pub(crate) mod own_headers;
 pub(crate) mod prefix;
 pub(crate) mod storage;
+pub(crate) mod unsynced;
 pub(crate) mod verbs;
 pub(crate) mod web;

@@ -14,9 +14,9 @@ use tokio::io::AsyncReadExt;
 use crate::open::repo_state::RepoState;
 use crate::runtime::guard;
 use crate::seal::{self, Seal, State};
-use crate::stores::durable;
 use crate::stores::options::{self, SharedBackend};
 use crate::stores::storage::Root;
+use crate::stores::{durable, unsynced};
 use crate::{error, frame};
 
 /// Requests for metadata that are in flight at once; the cost of one is its latency.
@@ -104,7 +104,7 @@ impl Place {
     /// Notes a file that was written past Icechunk, for the next synchronisation.
     pub fn note(&self, name: &str) {
         if let (Some(folder), true) = (&self.folder, self.is_durable) {
-            durable::Unsynced::of(folder).add(folder.join(name));
+            unsynced::Unsynced::of(folder).add(folder.join(name));
         }
     }
 

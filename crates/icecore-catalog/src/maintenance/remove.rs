@@ -11,9 +11,9 @@ use crate::open::lock;
 use crate::open::repo_state::RepoState;
 use crate::repo::Repo;
 use crate::runtime::run;
-use crate::stores::durable::sync_folder;
 use crate::stores::options;
 use crate::stores::storage::Root;
+use crate::stores::unsynced::sync_folder;
 use crate::versions::names;
 
 impl Repo {

@@ -15,10 +15,10 @@ use crate::nodes::shared_manifests::SharedManifests;
 use crate::open::lock::{Held, Lock};
 use crate::open::root;
 use crate::stores::containers;
-use crate::stores::durable::Unsynced;
 use crate::stores::flags::Options;
 use crate::stores::options;
 use crate::stores::storage::Root;
+use crate::stores::unsynced::Unsynced;
 
 /// For this long after opening, the first look-up of a version uses the root object that was read then.
 const FRESH: Duration = Duration::from_secs(5);
