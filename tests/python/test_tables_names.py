@@ -65,7 +65,7 @@ def test_a_file_that_is_there_is_recognized_wherever_it_lies_now(folder: Path) -
 
 
 def test_another_file_of_the_same_text_is_no_file_that_is_there(folder: Path) -> None:
-    """Two empty days look the same. In one call both are packed; later the second is refused, not left out."""
+    """Two empty days look the same: in one call both are packed; later, the second is refused, not lost."""
     packed(folder, "d1/a.csv")
     (folder / "d2/a.csv").write_bytes(TEXTS["d1/a.csv"])
     os.utime(folder / "d2/a.csv", ns=(0, 0))
