@@ -82,13 +82,15 @@ impl Writer {
         Ok(id)
     }
 
-    /// Rejects a commit that refers to objects which garbage collection may have deleted. Only in directories, where
-    /// the check is cheap.
+    /// Rejects a commit that refers to objects which garbage collection may have deleted, or which the disk refused in
+    /// the background. Only in directories, where the check is cheap.
     fn check_objects(&self, objects: &HashSet<ObjectId>) -> Result<()> {
         let Root::Local(root) = &self.shared.root else { return Ok(()) };
-        match objects.iter().filter(|id| !root.join(id.name()).exists()).count() {
-            0 => Ok(()),
-            gone => {
+        let lost = self.shared.take_lost();
+        match (objects.iter().filter(|id| !root.join(id.name()).exists()).count(), lost) {
+            (0, _) => Ok(()),
+            (_, Some(why)) => Err(why),
+            (gone, None) => {
                 let message = format!("{gone} of {} objects that were written have been deleted", objects.len());
                 Err(Error::new(ErrorKind::Conflict, message).hint(
                     "`icecore gc` deletes uncommitted objects older than --older-than: write the data again and commit earlier",

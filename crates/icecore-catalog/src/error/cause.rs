@@ -156,8 +156,15 @@ pub(crate) fn object_store(error: &(dyn StdError + 'static)) -> Option<Error> {
             if error.get_ref().is_some_and(|inner| inner.is::<LostLock>()) {
                 return Some(conflict(error.to_string()));
             }
-            let local = error.raw_os_error().is_some() && !is_network(error);
-            return Some(if local { io(error) } else { new(ErrorKind::Network, error).hint(ONLINE) });
+            let is_file = matches!(far, Some(object_store::Error::Generic { store: "LocalFileSystem", .. }));
+            if !(is_file || error.raw_os_error().is_some() && !is_network(error)) {
+                return Some(new(ErrorKind::Network, error).hint(ONLINE));
+            }
+            let mut found = io(error);
+            if let Some(named) = far.and_then(StdError::source) {
+                found.message = causes(named); // with the path
+            }
+            return Some(found);
         }
         cause = error.source();
     }

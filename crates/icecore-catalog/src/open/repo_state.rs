@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use icechunk::Repository;
 use icechunk::format::repo_info::RepoInfo;
 use icechunk::virtual_chunks::VirtualChunkContainer;
-use icecore_grid::Result;
+use icecore_grid::{Error, Result};
 
 use crate::error;
 use crate::nodes::cache::TableCache;
@@ -133,6 +133,12 @@ impl RepoState {
     pub fn synchronise(&self) -> Result<()> {
         let Some((state, root)) = self.unsynced() else { return Ok(()) };
         state.settle(&root).map_err(|e| error::during(&self.url)(error::io(&e)))
+    }
+
+    /// Why written files were removed again since this was last asked: the disk failed.
+    pub fn take_lost(&self) -> Option<Error> {
+        let (state, _) = self.unsynced()?;
+        state.take_lost().map(|e| error::io(&e))
     }
 
     /// What is not on disk yet, if the repository is in a directory and is not scratch data.

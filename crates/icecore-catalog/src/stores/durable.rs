@@ -111,7 +111,8 @@ impl DurableStore {
         }
         if state.is_due(bytes) {
             let (state, root) = (Arc::clone(state), self.root.clone());
-            let _nobody_waits = tokio::task::spawn_blocking(move || state.settle_ahead(&root));
+            // Nobody waits: files that fail are removed, which the commit that needs them will find.
+            let _in_the_background = tokio::task::spawn_blocking(move || state.settle(&root));
         }
         Ok(())
     }
@@ -124,9 +125,12 @@ impl DurableStore {
 
     /// Replaces a file that others find content by: all content first, then the file, then its directory's entry.
     async fn publish(&self, location: &Path, payload: PutPayload, mode: PutMode) -> StoreResult<PutResult> {
-        self.settle().await?;
         let pointer = Pointer { root: self.root.clone(), target: self.root.join(location.as_ref()) };
         let is_durable = self.state.is_some();
+        if let Some(state) = self.state.clone() {
+            let root = self.root.clone();
+            blocking(move || state.settle_to_publish(&root)).await?;
+        }
         blocking(move || pointer.write(&payload, mode == PutMode::Create, is_durable)).await?;
         let e_tag = self.files.get_opts(location, GetOptions { head: true, ..GetOptions::default() }).await?.meta.e_tag;
         Ok(PutResult { e_tag, version: None, extensions: Default::default() })

@@ -29,8 +29,8 @@ pub(crate) struct Unsynced {
     turn: Mutex<()>,
     /// Bytes since the last synchronisation in the background.
     fresh: AtomicU64,
-    /// What went wrong in the background, for the next commit.
-    failed: Mutex<Option<io::Error>>,
+    /// Why files could not be brought to disk and were removed, until a commit knows that it does not need them.
+    lost: Mutex<Option<io::Error>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -65,11 +65,19 @@ impl Unsynced {
         is_due
     }
 
-    /// Synchronises what is noted so far; an error is kept for the next commit, which needs these files.
-    pub fn settle_ahead(&self, root: &FilePath) {
-        if let Err(e) = self.settle(root) {
-            lock(&self.failed).get_or_insert(e);
-        }
+    /// Why files were removed since this was last asked; waits for a synchronisation in progress. A commit asks before
+    /// it looks for what it refers to.
+    pub fn take_lost(&self) -> Option<io::Error> {
+        let _turn = lock(&self.turn);
+        lock(&self.lost).take()
+    }
+
+    /// Synchronises before a pointer to the files is published. An error if files were removed since the commit began,
+    /// whoever was told: they may be those that it refers to.
+    pub fn settle_to_publish(&self, root: &FilePath) -> io::Result<()> {
+        let _turn = lock(&self.turn);
+        let settled = self.settle_now(root);
+        lock(&self.lost).take().map_or(settled, Err)
     }
 
     pub fn is_full(&self) -> bool {
@@ -78,7 +86,11 @@ impl Unsynced {
 
     /// Removes the files of a failed synchronisation, and those in a directory of one. The system reports such a failure
     /// once: the next attempt would succeed although the data are lost. Without the files no commit can refer to them.
-    fn forget(&self, files: &[PathBuf], is_lost: &[&FilePath]) {
+    fn forget(&self, files: &[PathBuf], is_lost: &[&FilePath], why: &io::Error) {
+        if is_lost.is_empty() {
+            return;
+        }
+        lock(&self.lost).get_or_insert_with(|| io::Error::new(why.kind(), why.to_string()));
         let mut left = lock(&self.files);
         for file in files {
             let above = file.parent();
@@ -93,9 +105,10 @@ impl Unsynced {
     /// could not be synchronised are removed, and the others stay noted.
     pub fn settle(&self, root: &FilePath) -> io::Result<()> {
         let _turn = lock(&self.turn);
-        if let Some(e) = lock(&self.failed).take() {
-            return Err(e);
-        }
+        self.settle_now(root)
+    }
+
+    fn settle_now(&self, root: &FilePath) -> io::Result<()> {
         let files: Vec<PathBuf> = lock(&self.files).iter().cloned().collect();
         if files.is_empty() {
             return Ok(());
@@ -112,7 +125,7 @@ impl Unsynced {
             done.map_err(|e| named("cannot be brought to disk", path, e))
         });
         if let Err(e) = done {
-            self.forget(&files, &lock(&is_lost));
+            self.forget(&files, &lock(&is_lost), &e);
             return Err(e);
         }
         lock(&self.known).extend(folders.into_iter().filter(|folder| folder != root));
