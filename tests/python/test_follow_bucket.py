@@ -52,7 +52,9 @@ def test_objects_are_taken_once(link: bool, tmp_path: Path) -> None:
 
 def test_late_objects_are_inserted(tmp_path: Path) -> None:
     with Bucket() as bucket:
-        follower = Follower("s3://bucket/run", tmp_path / "r", concat="time", storage=bucket.options, link=True)
+        follower = Follower(
+            "s3://bucket/run", tmp_path / "r", concat="time", storage=bucket.options, link=True
+        )
         for number in (0, 3, 1, 2):
             put(bucket, number, tmp_path)
             assert done(list(follower.step())) == [f"{number:03}.h5"]
