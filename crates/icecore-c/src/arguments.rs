@@ -54,7 +54,7 @@ pub fn rank(given: c_int) -> Result<usize> {
 /// Bytes that the caller passes.
 ///
 /// # Safety
-/// Null, or this many bytes that nobody changes during the call.
+/// Null, or this many bytes that stay unchanged during the call.
 pub unsafe fn data<'a>(name: &str, pointer: *const u8, bytes: usize) -> Result<&'a [u8]> {
     match (pointer.is_null(), bytes) {
         (_, 0) => Ok(&[]),
@@ -67,7 +67,7 @@ pub unsafe fn data<'a>(name: &str, pointer: *const u8, bytes: usize) -> Result<&
 /// A buffer of the caller.
 ///
 /// # Safety
-/// Null, or this many bytes that nobody else uses during the call.
+/// Null, or this many bytes for this call alone.
 pub unsafe fn buffer<'a>(name: &str, pointer: *mut u8, bytes: usize) -> Result<&'a mut [u8]> {
     match (pointer.is_null(), bytes) {
         (_, 0) => Ok(&mut []),
