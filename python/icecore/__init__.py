@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from icecore.repository.read_plan import Plan
     from icecore.repository.repo import Repo
     from icecore.tables.query.table import Table
+    from icecore.tables.query.union import union
     from icecore.writing.writer import Writer
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "relink",
     "repair",
     "run",
+    "union",
 ]
 
 _HOMES = {
@@ -80,6 +82,7 @@ _HOMES = {
     "relink": "icecore.ingest.relink",
     "repair": "icecore.repository.history.copies",
     "run": "icecore.products.run",
+    "union": "icecore.tables.query.union",
 }
 
 
