@@ -1,0 +1,132 @@
+//! The DAS: attributes of all variables of a dataset in DAP2.
+
+use std::fmt::Write;
+
+use super::attribute::{narrowed, spelled};
+use super::dds::identifier;
+use super::model::{Attribute, Dataset, Kind, Variable};
+
+/// The document. It names what DAP2 does not hold in a container of its own.
+pub(super) fn das(dataset: &Dataset) -> String {
+    let mut out = String::from("Attributes {\n");
+    members(dataset, 0, 1, &mut out);
+    let root = dataset.group(0);
+    if let Some(root) = root.filter(|root| !root.attributes.is_empty()) {
+        open("NC_GLOBAL", 1, &mut out);
+        root.attributes.iter().for_each(|each| attribute(each, None, 2, &mut out));
+        close(1, &mut out);
+    }
+    if let Some(name) = record(dataset) {
+        open("DODS_EXTRA", 1, &mut out);
+        attribute(&Attribute::text("Unlimited_Dimension", name), None, 2, &mut out);
+        close(1, &mut out);
+    }
+    let left_out: Vec<(String, &str)> = left_out(dataset);
+    if !left_out.is_empty() {
+        open("icecore_left_out", 1, &mut out);
+        left_out.iter().for_each(|(name, why)| attribute(&Attribute::text(name, *why), None, 2, &mut out));
+        close(1, &mut out);
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// Paths of objects that are not held, and why.
+pub(super) fn left_out(dataset: &Dataset) -> Vec<(String, &str)> {
+    let mut all = Vec::new();
+    let mut open = vec![(0, String::new())];
+    while let Some((number, path)) = open.pop() {
+        let Some(group) = dataset.group(number) else { continue };
+        all.extend(group.left_out.iter().map(|(name, why)| (format!("{path}{name}"), why.as_str())));
+        let inner = group.groups.iter().rev().filter_map(|each| Some((*each, dataset.group(*each)?)));
+        open.extend(inner.map(|(each, group)| (each, format!("{path}{}/", group.name))));
+    }
+    all
+}
+
+/// The unlimited dimension; DAP2's clients know at most one.
+fn record(dataset: &Dataset) -> Option<String> {
+    let axes = dataset.variables_of(0).flat_map(|(_, variable)| &variable.axes);
+    let mut names: Vec<&String> = axes.filter(|axis| axis.is_unlimited).filter_map(|axis| axis.name.as_ref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names.as_slice() {
+        [name] => Some((*name).clone()),
+        _ => None,
+    }
+}
+
+fn open(name: &str, depth: usize, out: &mut String) {
+    let _ = writeln!(out, "{}{} {{", "    ".repeat(depth), identifier(name));
+}
+
+fn close(depth: usize, out: &mut String) {
+    let _ = writeln!(out, "{}}}", "    ".repeat(depth));
+}
+
+fn members(dataset: &Dataset, group: usize, depth: usize, out: &mut String) {
+    for (_, variable) in dataset.variables_of(group).filter(|(_, variable)| variable.kind2.is_some()) {
+        open(&variable.name, depth, out);
+        variable.attributes.iter().for_each(|each| attribute(each, variable.kind2, depth + 1, out));
+        lengths(variable, depth + 1, out);
+        close(depth, out);
+    }
+    for number in dataset.group(group).into_iter().flat_map(|group| &group.groups) {
+        let Some(inner) = dataset.group(*number) else { continue };
+        open(&inner.name, depth, out);
+        inner.attributes.iter().for_each(|each| attribute(each, None, depth + 1, out));
+        members(dataset, *number, depth + 1, out);
+        close(depth, out);
+    }
+}
+
+/// The length of strings, from which clients make an axis of characters.
+fn lengths(variable: &Variable, depth: usize, out: &mut String) {
+    let Some(longest) = variable.longest.and_then(|longest| u32::try_from(longest).ok()) else { return };
+    open("DODS", depth, out);
+    let length = Attribute { name: "strlen".to_owned(), kind: Kind::Int32, values: vec![longest.max(1).into()] };
+    attribute(&length, None, depth + 1, out);
+    let last = variable.axes.last().filter(|_| variable.kind == Kind::Char);
+    if let Some(name) = last.and_then(|axis| axis.name.as_ref()) {
+        attribute(&Attribute::text("dimName", name.clone()), None, depth + 1, out);
+    }
+    close(depth, out);
+}
+
+fn attribute(attribute: &Attribute, kind: Option<Kind>, depth: usize, out: &mut String) {
+    let attribute = narrowed(attribute, kind);
+    let _ = write!(out, "{}{} {} ", "    ".repeat(depth), attribute.kind.dap2(), identifier(&attribute.name));
+    for (number, value) in attribute.values.iter().enumerate() {
+        let text = spelled(value, attribute.kind);
+        out.push_str(if number > 0 { ", " } else { "" });
+        match attribute.kind.is_text() {
+            true => quoted(&text, out),
+            false => out.push_str(&text),
+        }
+    }
+    out.push_str(";\n");
+}
+
+/// A text in quotes.
+pub(super) fn quoted(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        if matches!(character, '"' | '\\') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_escaped() {
+        let mut out = String::new();
+        quoted("a \"b\" \\n\n", &mut out);
+        assert_eq!(out, "\"a \\\"b\\\" \\\\n\n\"");
+    }
+}
