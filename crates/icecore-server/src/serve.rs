@@ -184,7 +184,7 @@ fn router(app: App) -> Router {
 async fn unknown(uri: Uri) -> Answer<()> {
     let hint = match uri.path().strip_suffix('/') {
         Some(path) if !path.is_empty() => format!("without the slash at the end: {path}"),
-        _ => "see GET /view/, /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
+        _ => "see GET /view/, /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /dap/REPOSITORY.html, /thredds/catalog.html, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
     };
     Err(Failure::missing(format!("there is nothing at {}", uri.path()), hint))
 }

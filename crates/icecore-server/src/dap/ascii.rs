@@ -46,6 +46,8 @@ fn collect(source: &Source, item: &Item, above: &str, out: &mut Vec<(String, Sla
             let all = std::iter::once(slab).chain(maps);
             out.extend(all.map(|each| (format!("{above}{grid}.{}", identifier(name(each))), each.clone())));
         }
+        // Rows as text are at /tables.
+        Item::Sequence(_) => {}
         Item::Structure(name, items) => {
             let above = format!("{above}{}.", identifier(name));
             items.iter().for_each(|item| collect(source, item, &above, out));

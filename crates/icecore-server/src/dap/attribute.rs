@@ -137,8 +137,8 @@ pub(super) fn spelled(value: &Value, kind: Kind) -> String {
     match (value, kind) {
         (Value::String(text), kind) if kind.is_float() => special(text),
         (Value::String(text), _) => text.clone(),
-        (number, Kind::Float32) => number.as_f64().map_or_else(String::new, |number| format!("{:?}", number as f32)),
-        (number, Kind::Float64) => number.as_f64().map_or_else(String::new, |number| format!("{number:?}")),
+        // All digits of the float64 with the value of a float32: some clients compare in double precision.
+        (number, kind) if kind.is_float() => number.as_f64().map_or_else(String::new, |number| format!("{number:?}")),
         (number, _) => number.to_string(),
     }
 }
@@ -147,10 +147,8 @@ pub(super) fn spelled(value: &Value, kind: Kind) -> String {
 pub(super) fn narrowed(attribute: &Attribute, kind: Option<Kind>) -> Attribute {
     let wanted = match (attribute.name.as_str(), kind) {
         ("_FillValue" | "missing_value", Some(kind)) if !attribute.kind.is_text() && !kind.is_text() => kind,
-        _ if attribute.kind.is_dap2() => return attribute.clone(),
-        _ if attribute.kind == Kind::Int8 => Kind::Int16,
-        _ if attribute.values.iter().all(|value| fits(value, Kind::Int32)) => Kind::Int32,
-        _ => Kind::Float64,
+        _ if attribute.kind == Kind::UInt32 || attribute.kind.widened().is_none() => whole(attribute),
+        _ => attribute.kind.widened().unwrap_or(attribute.kind),
     };
     let is_exact = attribute.values.iter().all(|value| fits(value, wanted));
     // Digits as text lose nothing where no number of DAP2 is wide enough.
@@ -160,6 +158,11 @@ pub(super) fn narrowed(attribute: &Attribute, kind: Option<Kind>) -> Attribute {
         false => attribute.values.iter().map(|value| Value::from(spelled(value, attribute.kind))).collect(),
     };
     Attribute { name: attribute.name.clone(), kind, values }
+}
+
+fn whole(attribute: &Attribute) -> Kind {
+    let is_int = attribute.values.iter().all(|value| fits(value, Kind::Int32));
+    if is_int { Kind::Int32 } else { Kind::Float64 }
 }
 
 /// Whether a number keeps its value in a type.
@@ -180,6 +183,7 @@ fn fits(value: &Value, kind: Kind) -> bool {
         },
         Kind::Float32 if is_whole => within(-(1 << 24), 1 << 24),
         Kind::Float32 | Kind::Float64 => true,
+        Kind::Text => value.is_string(),
         _ => false,
     }
 }
@@ -217,8 +221,8 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_spelled_in_their_own_precision() {
-        assert_eq!(spelled(&json!(f64::from(1.3_f32)), Kind::Float32), "1.3");
+    fn floats_are_spelled_with_all_digits() {
+        assert_eq!(spelled(&json!(f64::from(1.3_f32)), Kind::Float32), "1.2999999523162842");
         assert_eq!(spelled(&json!(1e30), Kind::Float64), "1e30");
         assert_eq!(spelled(&json!("-Infinity"), Kind::Float32), "-inf");
     }

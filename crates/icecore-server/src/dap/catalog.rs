@@ -113,14 +113,15 @@ fn xml(folder: &str, entries: &[Entry], prefix: &str) -> String {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <catalog xmlns=\"http://www.unidata.ucar.edu/namespaces/thredds/InvCatalog/v1.0\" \
          xmlns:xlink=\"http://www.w3.org/1999/xlink\" name=\"{title}\" version=\"1.2\">\n\
-         \u{20} <service name=\"dap\" serviceType=\"OPENDAP\" base=\"{prefix}/dap/\"/>\n"
+         \u{20} <service name=\"dap\" serviceType=\"OPENDAP\" base=\"{prefix}/dap/\"/>\n\
+         \u{20} <dataset name=\"{title}\">\n\
+         \u{20}   <metadata inherited=\"true\"><serviceName>dap</serviceName></metadata>\n"
     );
     for entry in entries {
         let name = escaped(&entry.name);
         if let Some(address) = &entry.address {
             let (id, path) = (escaped(address), escaped(&encoded(address)));
             let _ = writeln!(out, "  <dataset name=\"{name}\" ID=\"{id}\" urlPath=\"{path}\">");
-            out.push_str("    <serviceName>dap</serviceName>\n");
             out.push_str(&entry.coverage.xml());
             out.push_str("  </dataset>\n");
         }
@@ -133,7 +134,7 @@ fn xml(folder: &str, entries: &[Entry], prefix: &str) -> String {
             );
         }
     }
-    out.push_str("</catalog>\n");
+    out.push_str("  </dataset>\n</catalog>\n");
     out
 }
 

@@ -12,6 +12,8 @@ use crate::stream::Blocks;
 
 const LAST: u8 = 1;
 const LITTLE_ENDIAN: u8 = 4;
+/// Of a response without checksums; netCDF-C expects them otherwise.
+const NO_CHECKSUMS: u8 = 8;
 /// Maximum bytes of a chunk: its length has 24 bits.
 const LONGEST: usize = 0xff_ffff;
 
@@ -20,7 +22,8 @@ pub(super) fn dap(source: &Source, chosen: Chosen, dmr: &str, has_checksums: boo
     let mut first = Vec::new();
     // The document ends with a line end, as that of MIME headers.
     let text = format!("{}\r\n", dmr.trim_end());
-    chunk(text.as_bytes(), 0, &mut first);
+    let flags = if has_checksums { 0 } else { NO_CHECKSUMS };
+    chunk(text.as_bytes(), flags, &mut first);
     let source = source.clone();
     let elements = chosen.slabs.into_values().flat_map(move |slab| {
         let made = variable(&source, &slab, has_checksums);
@@ -29,11 +32,11 @@ pub(super) fn dap(source: &Source, chosen: Chosen, dmr: &str, has_checksums: boo
     let elements = Joined::new(Box::new(elements)).map(|block| {
         let block = block?;
         let mut out = Vec::with_capacity(block.len() + 8);
-        chunk(&block, 0, &mut out);
+        chunk(&block, flags, &mut out);
         Ok(Bytes::from(out))
     });
     let mut end = Vec::new();
-    header(0, LAST, &mut end);
+    header(0, LAST | flags, &mut end);
     let (first, end) = (Ok(Bytes::from(first)), Ok(Bytes::from(end)));
     Ok(Box::new(std::iter::once(first).chain(elements).chain(std::iter::once(end))))
 }
@@ -82,9 +85,10 @@ impl Iterator for Summed {
     }
 }
 
-/// Parameters of a DAP4 request: the constraint, and whether checksums are wanted.
+/// Parameters of a DAP4 request: the constraint, and whether checksums are wanted. They are unless a client says no:
+/// netCDF-C expects them without asking.
 pub(super) fn parameters(query: &str) -> (String, bool) {
-    let (mut constraint, mut has_checksums) = (String::new(), false);
+    let (mut constraint, mut has_checksums) = (String::new(), true);
     for part in query.split('&') {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         match name {

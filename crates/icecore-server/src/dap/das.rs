@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::attribute::{narrowed, spelled};
 use super::dds::identifier;
-use super::model::{Attribute, Dataset, Kind, Variable};
+use super::model::{Attribute, Axis, Dataset, Kind, Variable};
 
 /// The document. It names what DAP2 does not hold in a container of its own.
 pub(super) fn das(dataset: &Dataset) -> String {
@@ -44,16 +44,15 @@ pub(super) fn left_out(dataset: &Dataset) -> Vec<(String, &str)> {
     all
 }
 
-/// The unlimited dimension; DAP2's clients know at most one.
-fn record(dataset: &Dataset) -> Option<String> {
-    let axes = dataset.variables_of(0).flat_map(|(_, variable)| &variable.axes);
-    let mut names: Vec<&String> = axes.filter(|axis| axis.is_unlimited).filter_map(|axis| axis.name.as_ref()).collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.as_slice() {
-        [name] => Some((*name).clone()),
-        _ => None,
-    }
+/// The unlimited dimension; DAP2's clients know at most one, by its name alone.
+fn record(dataset: &Dataset) -> Option<&str> {
+    let axes = || dataset.variables.iter().flat_map(|variable| &variable.axes);
+    let first = axes().find(|axis| axis.is_unlimited && axis.name.is_some())?;
+    let is_other = |axis: &&Axis| match axis.name == first.name {
+        true => axis.length != first.length,
+        false => axis.is_unlimited,
+    };
+    if axes().any(|axis| is_other(&axis)) { None } else { first.name.as_deref() }
 }
 
 fn open(name: &str, depth: usize, out: &mut String) {
@@ -80,17 +79,18 @@ fn members(dataset: &Dataset, group: usize, depth: usize, out: &mut String) {
     }
 }
 
-/// The length of strings, from which clients make an axis of characters.
+/// The length of strings, from which clients make an axis of characters. netCDF-C reads names with a dot, as those of
+/// a container in the variable's one lose their variable.
 fn lengths(variable: &Variable, depth: usize, out: &mut String) {
     let Some(longest) = variable.longest.and_then(|longest| u32::try_from(longest).ok()) else { return };
-    open("DODS", depth, out);
-    let length = Attribute { name: "strlen".to_owned(), kind: Kind::Int32, values: vec![longest.max(1).into()] };
-    attribute(&length, None, depth + 1, out);
+    let margin = "    ".repeat(depth);
+    let _ = writeln!(out, "{margin}Int32 DODS.strlen {};", longest.max(1));
     let last = variable.axes.last().filter(|_| variable.kind == Kind::Char);
     if let Some(name) = last.and_then(|axis| axis.name.as_ref()) {
-        attribute(&Attribute::text("dimName", name.clone()), None, depth + 1, out);
+        let _ = write!(out, "{margin}String DODS.dimName ");
+        quoted(name, out);
+        out.push_str(";\n");
     }
-    close(depth, out);
 }
 
 fn attribute(attribute: &Attribute, kind: Option<Kind>, depth: usize, out: &mut String) {

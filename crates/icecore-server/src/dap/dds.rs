@@ -12,7 +12,8 @@ pub(super) fn dds(dataset: &Dataset, items: &[Item]) -> String {
     let mut out = String::from("Dataset {\n");
     items.iter().for_each(|item| declare(dataset, item, 1, &mut out));
     let name = dataset.name.rsplit('/').next().unwrap_or_default();
-    let _ = writeln!(out, "}} {};", identifier(name));
+    // Clients show it as the file's name.
+    let _ = writeln!(out, "}} {};", identifier(name).replace("%2E", "."));
     out
 }
 
@@ -27,6 +28,15 @@ fn declare(dataset: &Dataset, item: &Item, depth: usize, out: &mut String) {
             let _ = writeln!(out, "{margin}  Maps:");
             maps.iter().for_each(|map| array(dataset, map, &inner, out));
             let _ = writeln!(out, "{margin}}} {};", identifier(name(dataset, slab)));
+        }
+        Item::Sequence(rows) => {
+            let inner = "    ".repeat(depth + 1);
+            let _ = writeln!(out, "{margin}Sequence {{");
+            for (number, kind) in &rows.columns {
+                let name = dataset.variable(*number).map_or("", |variable| variable.name.as_str());
+                let _ = writeln!(out, "{inner}{} {};", kind.dap2(), identifier(name));
+            }
+            let _ = writeln!(out, "{margin}}} {};", identifier(&rows.name));
         }
         Item::Structure(name, items) => {
             let _ = writeln!(out, "{margin}Structure {{");

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::attribute::{Attributes, exact, exact_unsigned};
 use super::model::{Axis, Dataset, Group, Kind, Variable};
 use crate::domains::{Domain, Object, UNPLACED};
+use crate::hdf5::attributes::own;
 use crate::hdf5::found::model;
 use crate::hdf5::translate;
 use crate::hdf5::types::H5Type;
@@ -59,6 +60,9 @@ impl Describing<'_> {
     fn all(&mut self) -> Answer<()> {
         let attributes = self.attributes(0, "/", None)?;
         self.dataset = Dataset::new(&self.domain.name, attributes.found);
+        if let Some(root) = self.dataset.groups.first_mut() {
+            root.is_table = self.domain.session.node("/").is_ok_and(|node| is_table(self.domain, node));
+        }
         for (name, why) in attributes.left_out {
             self.dataset.leave_out(0, &name, why);
         }
@@ -80,7 +84,8 @@ impl Describing<'_> {
                     continue;
                 }
                 let attributes = self.attributes(child, &node.path, None)?;
-                let made = Group { name: node.name().to_owned(), attributes: attributes.found, ..Group::default() };
+                let (name, is_table) = (node.name().to_owned(), is_table(self.domain, node));
+                let made = Group { name, attributes: attributes.found, is_table, ..Group::default() };
                 let made = self.dataset.add_group(group, made);
                 for (name, why) in attributes.left_out {
                     self.dataset.leave_out(made, &name, why);
@@ -173,8 +178,9 @@ impl Describing<'_> {
         let meta = view.meta();
         let count = meta.shape.iter().fold(1_u64, |all, length| all.saturating_mul(*length));
         match kind {
-            Kind::Int8 => return (Some(Kind::Int16), None),
             Kind::Opaque(_) => return (None, None),
+            // Booleans are 0 and 1 in any reading of a byte.
+            Kind::UInt8 if meta.dtype == DType::Bool && !meta.shape.is_empty() => return (Some(kind), None),
             Kind::Char => {
                 let length = meta.shape.last().copied();
                 return (Some(Kind::Text).filter(|_| length.is_none_or(|length| (1..=LONGEST).contains(&length))), length);
@@ -185,7 +191,7 @@ impl Describing<'_> {
                 }
             }
             Kind::Int64 | Kind::UInt64 => {}
-            other => return (Some(other), None),
+            other => return (other.widened(), None),
         }
         // Larger arrays are checked while they are sent.
         let unread = if kind == Kind::Text { (Some(kind), None) } else { (Some(Kind::Float64), None) };
@@ -210,6 +216,11 @@ impl Describing<'_> {
             }
         }
     }
+}
+
+/// Whether a group's record says that it is a table.
+fn is_table(domain: &Domain, node: &Node) -> bool {
+    domain.session.document(node).is_ok_and(|document| own(&document).contains_key("table"))
 }
 
 fn length(values: &icecore::session::Values, element: &[u8]) -> u64 {

@@ -26,6 +26,8 @@ pub(super) fn xdr(values: Values, kind: Kind, length: u64) -> Result<Vec<u8>> {
         (DType::Int8, _) => each(&values.bytes, |[b]: [u8; 1]| i32::from(b as i8).to_be_bytes()),
         (DType::Int16, _) => each(&values.bytes, |b| i32::from(i16::from_ne_bytes(b)).to_be_bytes()),
         (DType::UInt16, _) => each(&values.bytes, |b| u32::from(u16::from_ne_bytes(b)).to_be_bytes()),
+        (DType::Bool | DType::UInt8, Kind::Int16) => each(&values.bytes, |[b]: [u8; 1]| u32::from(b).to_be_bytes()),
+        (DType::UInt32, Kind::Float64) => each(&values.bytes, |b| f64::from(u32::from_ne_bytes(b)).to_be_bytes()),
         (DType::UInt64, Kind::Int32) => each(&values.bytes, |b| (u64::from_ne_bytes(b) as i32).to_be_bytes()),
         (_, Kind::Int32) if values.dtype.size() == 8 => {
             each(&values.bytes, |b| (i64::from_ne_bytes(b) as i32).to_be_bytes())

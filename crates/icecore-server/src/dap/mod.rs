@@ -1,7 +1,7 @@
 //! OPeNDAP at `/dap/REPOSITORY[@VERSION][/GROUP].SUFFIX`: any program that links netCDF-C reads it as a file.
 //!
 //! `describe` makes the `model` of a version; `constraint` parses what a client asks for and `project` finds it in the
-//! model. `dds`, `das` write DAP2's documents, `send` its elements (`element`), `ascii` and `page` the forms for people.
+//! model. `dds`, `das` write DAP2's documents, `send` its elements (`element`) and rows (`rows`), `ascii` and `page` the forms for people.
 //! `catalog` lists what is served (`coverage`: where and when).
 //! DAP4 has `constraint4`, `scope` (dimensions of groups), `dmr` and `dap4`.
 
@@ -20,6 +20,7 @@ mod element;
 mod model;
 mod page;
 mod project;
+mod rows;
 mod scope;
 mod send;
 
@@ -166,9 +167,9 @@ fn body(app: App, domain: Arc<Domain>, form: Form, query: &str) -> Answer<(Block
     let text = match form {
         Form::Das => whole("dap:das", &|| Ok(das::das(&dataset)))?,
         Form::Html => whole("dap:html", &|| Ok(page::html(&dataset)))?,
-        Form::Info => whole("dap:info", &|| Ok(page::info(&dataset, &project::project(&dataset, &[])?)))?,
+        Form::Info => whole("dap:info", &|| Ok(page::info(&dataset, &items(&dataset, "")?)))?,
         Form::Dds if constraint.is_empty() => {
-            whole("dap:dds", &|| Ok(dds::dds(&dataset, &project::project(&dataset, &[])?)))?
+            whole("dap:dds", &|| Ok(dds::dds(&dataset, &items(&dataset, "")?)))?
         }
         Form::Dmr | Form::Dap => {
             let (constraint, has_checksums) = dap4::parameters(query);
@@ -201,13 +202,17 @@ fn scopes(domain: &Domain, dataset: &model::Dataset) -> Arc<Scopes> {
     domain.datasets.get(KEY).unwrap_or_else(|| domain.datasets.put(KEY, Scopes::new(dataset)))
 }
 
+/// The items of a request. A table is a sequence; any group of columns is one in a request with clauses.
 fn items(dataset: &model::Dataset, constraint: &str) -> Result<Vec<project::Item>> {
     let constraint = Constraint::parse(constraint)?;
-    if let Some(clause) = constraint.clauses.first() {
-        let message = format!("{}{}: the dataset has no sequence", constraint::shown(&clause.left), clause.operator);
-        return Err(constraint::bad(message));
+    match rows::rows(dataset, &constraint)? {
+        Some(rows) => {
+            let above = rows.above.clone();
+            let sequence = project::Item::Sequence(rows);
+            Ok(vec![above.into_iter().rev().fold(sequence, |item, name| project::Item::Structure(name, vec![item]))])
+        }
+        None => project::project(dataset, &constraint.projections),
     }
-    project::project(dataset, &constraint.projections)
 }
 
 fn with_headers(body: Body, kind: &'static str, description: &'static str) -> Response {

@@ -72,9 +72,17 @@ impl Kind {
         }
     }
 
-    /// Whether DAP2 has the type; Char is sent as String.
-    pub fn is_dap2(self) -> bool {
-        !matches!(self, Self::Int8 | Self::Int64 | Self::UInt64 | Self::Opaque(_))
+    /// The type of the same values in DAP2. Unsigned integers become wider signed ones, because netCDF-C's classic model
+    /// reads them as signed of the same width; `None` for 64 bits, which need a look at the values.
+    pub fn widened(self) -> Option<Self> {
+        match self {
+            Self::Int8 | Self::UInt8 => Some(Self::Int16),
+            Self::UInt16 => Some(Self::Int32),
+            Self::UInt32 => Some(Self::Float64),
+            Self::Char => Some(Self::Text),
+            Self::Int64 | Self::UInt64 | Self::Opaque(_) => None,
+            other => Some(other),
+        }
     }
 }
 
@@ -145,6 +153,8 @@ pub(super) struct Group {
     /// Numbers of its variables, and of its groups.
     pub variables: Vec<usize>,
     pub groups: Vec<usize>,
+    /// Whether it is recorded as a table: DAP2 has it as a sequence.
+    pub is_table: bool,
     /// Names of objects that the protocols do not hold, and why.
     pub left_out: Vec<(String, String)>,
 }

@@ -7,6 +7,7 @@ use icecore::session::{Pick, Picks};
 
 use super::constraint::{Projection, Slice, Step, bad, shown};
 use super::model::{Axis, Dataset, Member, Variable};
+use super::rows::{self, Rows};
 
 /// A hyperslab of a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,8 @@ pub(super) enum Item {
     Grid(Slab, Vec<Slab>),
     /// Members of a group, or of a grid that is not asked for as a whole.
     Structure(String, Vec<Item>),
+    /// Rows of a table.
+    Sequence(Rows),
 }
 
 /// The items of a request; of the whole dataset without projections.
@@ -48,6 +51,10 @@ fn whole(dataset: &Dataset, group: usize) -> Result<Vec<Item>> {
         items.push(item(dataset, group, number, variable, &[])?);
     }
     for number in dataset.group(group).into_iter().flat_map(|group| &group.groups) {
+        if let Some(rows) = rows::whole(dataset, *number) {
+            items.push(Item::Sequence(rows));
+            continue;
+        }
         let members = whole(dataset, *number)?;
         let name = dataset.group(*number).map(|group| group.name.clone()).unwrap_or_default();
         // A structure without members is not a declaration.
@@ -112,14 +119,18 @@ fn pick(name: &str, number: usize, axis: &Axis, slice: Slice) -> Result<Pick> {
     Ok(range(slice.start, if count == 1 { 1 } else { slice.stride }, count))
 }
 
-/// Items by their place, so that members of one structure are together however they are named.
+/// Items by their place: members of one structure are together, and all are in the order of the dataset, which clients
+/// rely on.
 #[derive(Default)]
 struct Made {
-    nodes: Vec<Node>,
+    nodes: Vec<(Place, Node)>,
     /// Nodes by parent and name; the parent of the first level is `None`.
     names: HashMap<(Option<usize>, String), usize>,
     roots: Vec<usize>,
 }
+
+/// Variables before groups, as in the whole dataset.
+type Place = (bool, usize);
 
 enum Node {
     Item(Item),
@@ -134,12 +145,12 @@ impl Made {
             match find(dataset, group, step)? {
                 Member::Group(number) if rest.is_empty() => {
                     without_slices(step)?;
-                    let members = whole(dataset, number)?;
-                    return self.put(parent, &step.name, Node::Item(Item::Structure(step.name.clone(), members)));
+                    let item = Item::Structure(step.name.clone(), whole(dataset, number)?);
+                    return self.put(parent, &step.name, (true, number), Node::Item(item));
                 }
                 Member::Group(number) => {
                     without_slices(step)?;
-                    (group, parent) = (number, Some(self.members(parent, &step.name)?));
+                    (group, parent) = (number, Some(self.members(parent, &step.name, (true, number))?));
                     steps = rest;
                 }
                 Member::Variable(number) => return self.variable(dataset, (group, parent), number, step, rest),
@@ -159,57 +170,66 @@ impl Made {
         let variable = dataset.variable(number).ok_or_else(|| missing(&step.name))?;
         let Some(member) = rest.first() else {
             let item = item(dataset, group, number, variable, &step.slices)?;
-            return self.put(parent, &step.name, Node::Item(item));
+            return self.put(parent, &step.name, (false, number), Node::Item(item));
         };
         let maps = dataset.maps(group, variable).ok_or_else(|| missing(&member.name))?;
         without_slices(step)?;
         let is_map = |map: &usize| dataset.variable(*map).is_some_and(|map| map.name == member.name);
-        let number = match maps.into_iter().find(is_map) {
-            _ if member.name == variable.name => number,
-            Some(map) => map,
+        let (chosen, place) = match maps.iter().position(is_map) {
+            _ if member.name == variable.name => (number, 0),
+            Some(place) => (maps.get(place).copied().unwrap_or(number), place + 1),
             None => return Err(missing(&member.name)),
         };
+        let grid = self.members(parent, &step.name, (false, number))?;
+        let number = chosen;
         let chosen = dataset.variable(number).filter(|_| rest.len() == 1).ok_or_else(|| missing(&member.name))?;
         let slab = slab(number, chosen, &member.slices)?;
-        let grid = self.members(parent, &step.name)?;
-        self.put(Some(grid), &member.name, Node::Item(Item::Array(slab)))
+        self.put(Some(grid), &member.name, (false, place), Node::Item(Item::Array(slab)))
     }
 
     /// The node of a structure.
-    fn members(&mut self, parent: Option<usize>, name: &str) -> Result<usize> {
+    fn members(&mut self, parent: Option<usize>, name: &str, place: Place) -> Result<usize> {
         match self.names.get(&(parent, name.to_owned())) {
             Some(known) => match self.nodes.get(*known) {
-                Some(Node::Members(..)) => Ok(*known),
+                Some((_, Node::Members(..))) => Ok(*known),
                 _ => Err(twice(name)),
             },
             None => {
-                self.put(parent, name, Node::Members(name.to_owned(), Vec::new()))?;
+                self.put(parent, name, place, Node::Members(name.to_owned(), Vec::new()))?;
                 Ok(self.nodes.len() - 1)
             }
         }
     }
 
-    fn put(&mut self, parent: Option<usize>, name: &str, node: Node) -> Result<()> {
+    fn put(&mut self, parent: Option<usize>, name: &str, place: Place, node: Node) -> Result<()> {
         let key = (parent, name.to_owned());
         if let Some(known) = self.names.get(&key) {
             let same = match (self.nodes.get(*known), &node) {
-                (Some(Node::Item(known)), Node::Item(item)) => known == item,
+                (Some((_, Node::Item(known))), Node::Item(item)) => known == item,
                 _ => false,
             };
             return if same { Ok(()) } else { Err(twice(name)) };
         }
         let number = self.nodes.len();
-        self.nodes.push(node);
+        self.nodes.push((place, node));
         self.names.insert(key, number);
         match parent.and_then(|parent| self.nodes.get_mut(parent)) {
-            Some(Node::Members(_, members)) => members.push(number),
+            Some((_, Node::Members(_, members))) => members.push(number),
             _ => self.roots.push(number),
         }
         Ok(())
     }
 
-    fn finished(self) -> Vec<Item> {
-        let mut nodes: Vec<Option<Node>> = self.nodes.into_iter().map(Some).collect();
+    fn finished(mut self) -> Vec<Item> {
+        let places: Vec<Place> = self.nodes.iter().map(|(place, _)| *place).collect();
+        let by_place = |numbers: &mut Vec<usize>| numbers.sort_by_key(|number| places.get(*number).copied());
+        by_place(&mut self.roots);
+        for (_, node) in &mut self.nodes {
+            if let Node::Members(_, members) = node {
+                by_place(members);
+            }
+        }
+        let mut nodes: Vec<Option<Node>> = self.nodes.into_iter().map(|(_, node)| Some(node)).collect();
         self.roots.iter().filter_map(|root| taken(&mut nodes, *root)).collect()
     }
 }

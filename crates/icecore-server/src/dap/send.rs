@@ -9,6 +9,7 @@ use super::dds::{counts, dds};
 use super::element::{padding, xdr};
 use super::model::{Dataset, Kind, Variable};
 use super::project::{Item, Slab};
+use super::rows::Rows;
 use crate::app::App;
 use crate::domains::Domain;
 use crate::http::error::Answer;
@@ -49,6 +50,7 @@ impl Source {
 enum Piece {
     Bytes(Vec<u8>),
     Slab(Slab),
+    Rows(Rows),
 }
 
 /// The declarations and elements of a DAP2 response, and its length if it does not depend on texts.
@@ -65,6 +67,9 @@ pub(super) fn dods(source: &Source, items: &[Item]) -> Answer<(Blocks, Option<u6
     let blocks = pieces.into_iter().flat_map(move |piece| -> Blocks {
         match piece {
             Piece::Bytes(bytes) => Box::new(std::iter::once(Ok(Bytes::from(bytes)))),
+            Piece::Rows(rows) => {
+                rows.blocks(&source).unwrap_or_else(|failure| Box::new(std::iter::once(Err(failure))))
+            }
             Piece::Slab(slab) => {
                 let made = source.blocks(&slab, |values, variable| {
                     xdr(values, variable.kind2.unwrap_or(variable.kind), string_length(variable))
@@ -80,7 +85,7 @@ impl Piece {
     fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Slab(_) => 0,
+            Self::Slab(_) | Self::Rows(_) => 0,
         }
     }
 }
@@ -96,6 +101,11 @@ fn add(dataset: &Dataset, item: &Item, pieces: &mut Vec<Piece>, length: &mut Opt
         Item::Grid(slab, maps) => {
             array(dataset, slab, pieces, length)?;
             maps.iter().try_for_each(|map| array(dataset, map, pieces, length))
+        }
+        Item::Sequence(rows) => {
+            pieces.push(Piece::Rows(rows.clone()));
+            *length = None;
+            Ok(())
         }
         Item::Structure(_, items) => items.iter().try_for_each(|item| add(dataset, item, pieces, length)),
     }

@@ -59,7 +59,8 @@ async fn netcdf(State(app): State<App>, Path(key): Path<String>, headers: Header
         Failure::missing(format!("/nc/{key} has no ending {NETCDF}"), "GET /nc/REPOSITORY[@VERSION][/GROUP].nc?var=NAME")
     })?;
     let mut answer = file(&app, ("nc", node, NETCDF), &headers, &params, true).await?;
-    let name: String = node.rsplit('/').next().unwrap_or_default().chars().filter(|c| is_plain(*c)).collect();
+    let name = node.rsplit('/').next().unwrap_or_default().trim_end_matches(NETCDF);
+    let name: String = name.chars().filter(|c| is_plain(*c)).collect();
     if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}{NETCDF}\"")) {
         answer.headers_mut().insert(header::CONTENT_DISPOSITION, value);
     }
