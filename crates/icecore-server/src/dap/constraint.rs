@@ -172,6 +172,22 @@ fn clause(text: &str) -> Result<Clause> {
     Ok(Clause { left: decoded(left.trim()), operator, right })
 }
 
+/// A constraint in which only the signs of its grammar are decoded: `a%20b%5B0%5D` is `a%20b[0]`.
+pub(super) fn without_brackets(text: &str) -> String {
+    const SIGNS: [(&str, &str); 8] = [
+        ("%5B", "["),
+        ("%5D", "]"),
+        ("%7B", "{"),
+        ("%7D", "}"),
+        ("%3C", "<"),
+        ("%3E", ">"),
+        ("%3D", "="),
+        ("%22", "\""),
+    ];
+    let pairs = SIGNS.iter().flat_map(|(escape, sign)| [(escape.to_ascii_lowercase(), *sign), ((*escape).to_owned(), *sign)]);
+    pairs.fold(text.to_owned(), |text, (escape, sign)| text.replace(&escape, sign))
+}
+
 /// A name without the escapes `%XX` of identifiers.
 pub(super) fn decoded(text: &str) -> String {
     if !text.contains('%') {

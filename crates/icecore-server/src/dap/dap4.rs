@@ -29,7 +29,7 @@ pub(super) fn dap(source: &Source, chosen: Chosen, dmr: &str, has_checksums: boo
         let made = variable(&source, &slab, has_checksums);
         made.unwrap_or_else(|failure| Box::new(std::iter::once(Err(failure))))
     });
-    let elements = Joined::new(Box::new(elements)).map(|block| {
+    let elements = Joined::new(Box::new(elements)).map(move |block| {
         let block = block?;
         let mut out = Vec::with_capacity(block.len() + 8);
         chunk(&block, flags, &mut out);

@@ -159,7 +159,6 @@ async fn opened(app: &App, name: String, caller: Caller) -> Answer<Arc<Domain>> 
 
 fn body(app: App, domain: Arc<Domain>, form: Form, query: &str) -> Answer<(Blocks, Option<u64>)> {
     let dataset = described(&domain)?;
-    let constraint = constraint::decoded(query);
     let whole = |key: &str, make: &dyn Fn() -> Result<String>| {
         let text: Bytes = domain.texts.get(key, || make().map(Bytes::from))?;
         Answer::Ok(text)
@@ -168,7 +167,7 @@ fn body(app: App, domain: Arc<Domain>, form: Form, query: &str) -> Answer<(Block
         Form::Das => whole("dap:das", &|| Ok(das::das(&dataset)))?,
         Form::Html => whole("dap:html", &|| Ok(page::html(&dataset)))?,
         Form::Info => whole("dap:info", &|| Ok(page::info(&dataset, &items(&dataset, "")?)))?,
-        Form::Dds if constraint.is_empty() => {
+        Form::Dds if query.is_empty() => {
             whole("dap:dds", &|| Ok(dds::dds(&dataset, &items(&dataset, "")?)))?
         }
         Form::Dmr | Form::Dap => {
@@ -183,7 +182,7 @@ fn body(app: App, domain: Arc<Domain>, form: Form, query: &str) -> Answer<(Block
             Bytes::from(text)
         }
         Form::Dds | Form::Dods | Form::Ascii | Form::Version => {
-            let items = items(&dataset, &constraint)?;
+            let items = items(&dataset, query)?;
             let source = Source { app, domain: Arc::clone(&domain), dataset: Arc::clone(&dataset) };
             match form {
                 Form::Dods => return send::dods(&source, &items),
@@ -203,7 +202,18 @@ fn scopes(domain: &Domain, dataset: &model::Dataset) -> Arc<Scopes> {
 }
 
 /// The items of a request. A table is a sequence; any group of columns is one in a request with clauses.
-fn items(dataset: &model::Dataset, constraint: &str) -> Result<Vec<project::Item>> {
+///
+/// Clients differ in how they encode: some encode all signs, so that the escapes of names are escaped twice, some only
+/// brackets, some nothing. The readings are tried in this order; the error is that of the first one.
+fn items(dataset: &model::Dataset, query: &str) -> Result<Vec<project::Item>> {
+    let first = items_of(dataset, &constraint::decoded(query));
+    if first.is_ok() || !query.contains('%') {
+        return first;
+    }
+    items_of(dataset, &constraint::without_brackets(query)).or_else(|_| items_of(dataset, query)).or(first)
+}
+
+fn items_of(dataset: &model::Dataset, constraint: &str) -> Result<Vec<project::Item>> {
     let constraint = Constraint::parse(constraint)?;
     match rows::rows(dataset, &constraint)? {
         Some(rows) => {
