@@ -11,6 +11,7 @@ from shlex import quote
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
+from icecore.sources import catalogs
 from icecore.sources.files import object_stores
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.identity import is_remote, local_path
@@ -25,12 +26,14 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
 
     It may be a file, a directory (every file of a known format below it that is not in a repository), a glob,
     ``@list.txt`` (one source per line, relative to the list), an http(s) URL, an object or a
-    glob of objects (``s3://bucket/*.h5``), or a Zarr store.
+    glob of objects (``s3://bucket/*.h5``), a Zarr store, or a question to a catalogue (``cmr:ATL03?bbox=…``).
 
     Raises:
-        Error: ``source-missing`` if nothing matches, ``format`` for a repository.
+        Error: ``source-missing`` if nothing matches, ``format`` for a repository; see :mod:`icecore.sources.catalogs`.
     """
     source = os.fspath(source)
+    if catalogs.is_search(source) and not os.path.exists(source):
+        return [local_path(url) for url in catalogs.urls(source)]
     if object_stores.is_object(source) and glob.has_magic(source):
         return object_stores.matching(source)
     source = local_path(source)
