@@ -29,7 +29,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     glob of objects (``s3://bucket/*.h5``), a Zarr store, or a question to a catalogue (``cmr:ATL03?bbox=…``).
 
     Raises:
-        Error: ``source-missing`` if nothing matches, ``format`` for a repository; see :mod:`icecore.sources.catalogs`.
+        Error: ``source-missing`` if nothing matches, ``format`` for a repository; kinds of
+            :func:`icecore.sources.catalogs.find`.
     """
     source = os.fspath(source)
     if catalogs.is_search(source) and not os.path.exists(source):

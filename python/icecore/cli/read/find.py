@@ -20,8 +20,8 @@ def find(
         str,
         typer.Argument(
             metavar="COLLECTION",
-            help="cmr:SHORTNAME, stac:ADDRESS, gwosc:DETECTOR, gwosc:EVENT or datafind:OBSERVATORY/FRAMETYPE; "
-            "a name alone is one of cmr.",
+            help="cmr:SHORTNAME, stac:ADDRESS, gwosc:DETECTOR, gwosc:EVENT or "
+            "datafind:OBSERVATORY/FRAMETYPE; a name alone is one of cmr.",
         ),
     ],
     bbox: Annotated[
