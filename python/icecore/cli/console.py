@@ -109,10 +109,21 @@ def _pair(pair: str) -> tuple[str, str, str]:
 
 
 def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:
-    """Open the repository of a command."""
+    """Open the repository of a command, or a source file, which is linked into a repository in memory."""
     from icecore.repository.open import open
 
-    return open(repo, storage=settings(storage), allow_links=allow_links)
+    options = settings(storage)
+    try:
+        return open(repo, storage=options, allow_links=allow_links)
+    except errors.Error as error:
+        if error.kind not in ("format", "not-found"):
+            raise
+        from icecore.ingest.source_in_memory import opened
+
+        found = opened(repo, options)
+        if found is None:
+            raise
+        return found
 
 
 def emit(value: Any, as_json: bool, plain: str, fold: bool = True, done: str = "") -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import glob
 import os
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from shlex import quote
 
@@ -12,21 +13,31 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
 from icecore.sources import catalogs
-from icecore.sources.files import object_stores
+from icecore.sources.files import object_stores, web_folders
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.identity import is_remote, local_path
-from icecore.sources.formats import Format, folder_format, format_of, known_formats, list_format
+from icecore.sources.formats import (
+    Format,
+    folder_format,
+    format_of,
+    known_formats,
+    list_format,
+    remote_folder_format,
+)
 
 #: largest number of names that are searched for a similar one; more would take too long per missing file
 _FEW = 500
+#: number of concurrent requests
+_ASKED = 16
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
     """Return the files that a source argument names, sorted.
 
     It may be a file, a directory (every file of a known format below it that is not in a repository), a glob,
-    ``@list.txt`` (one source per line, relative to the list), an http(s) URL, an object or a
-    glob of objects (``s3://bucket/*.h5``), a Zarr store, or a question to a catalogue (``cmr:ATL03?bbox=…``).
+    ``@list.txt`` (one source per line, relative to the list), an http(s) URL, a pattern or directory on a web
+    server, an object or a glob of objects (``s3://bucket/*.h5``), a Zarr store, or a question to a
+    catalogue (``cmr:ATL03?bbox=…``).
 
     Raises:
         Error: ``source-missing`` if nothing matches, ``format`` for a repository; kinds of
@@ -39,7 +50,7 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         return object_stores.matching(source)
     source = local_path(source)
     if is_remote(source):
-        return [source]
+        return _on_server(source)
     if source.startswith("~") and not os.path.exists(source):
         source = os.path.expanduser(source)  # shells do not expand it between quotes
     if (names := listed(source)) is not None:
@@ -70,6 +81,36 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
             "give an address on http(s)://, s3://, gs:// or az://, or download it",
         )
     raise errors.make("source-missing", f"no file at {source}", _beside(source))
+
+
+def _on_server(source: str) -> list[str]:
+    """Return the files that a URL names: itself, or those of a directory or a pattern."""
+    if object_stores.is_object(source):
+        return [source]
+    pattern, tree = trees.split(source)
+    if web_folders.is_pattern(pattern):
+        return [f"{url}:{tree}" if tree else url for url in web_folders.matching(pattern)]
+    if not web_folders.is_folder(source) or remote_folder_format(source) is not None:
+        return [source]
+    urls = web_folders.files_below(source)
+    with ThreadPoolExecutor(_ASKED) as pool:
+        found = [url for url, known in zip(urls, pool.map(_is_known, urls), strict=True) if known]
+    if not found:
+        raise errors.make(
+            "source-missing", f"no file of a known format below {source}", f"known: {known_formats()}"
+        )
+    return found
+
+
+def _is_known(url: str) -> bool:
+    """Whether a file on a server has a known format, or can't be opened, which is reported later.
+
+    Links of a page that lead to no file are not files of the directory.
+    """
+    try:
+        return format_of(url) is not None
+    except errors.Error as error:
+        return error.kind != "source-missing"
 
 
 def _beside(source: str) -> str:

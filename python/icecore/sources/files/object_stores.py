@@ -134,7 +134,7 @@ def matching(pattern: str) -> list[str]:
     folder = "/".join(parts[:fixed])
     url = f"{base}/{quote(folder)}"
     found = _icecore.remote_list(url, options_of(pattern), fixed < len(parts) - 1 or "**" in parts)
-    accepts = _pattern(key)
+    accepts = key_pattern(key)
     keys = sorted(name for name, _ in found if accepts.fullmatch(name))
     if not keys:
         raise errors.make("source-missing", f"nothing matches {pattern}", "check the bucket and the prefix")
@@ -163,7 +163,7 @@ def options_of(url: str) -> dict[str, str]:
     return storage_options.resolve(url, None) if known is None else known
 
 
-def _pattern(key: str) -> re.Pattern[str]:
+def key_pattern(key: str) -> re.Pattern[str]:
     """The regular expression of a pattern whose ``*`` and ``?`` stay inside a level and, as on disk, do not
     match names that begin with a dot.
     """
