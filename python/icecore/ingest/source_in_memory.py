@@ -39,7 +39,9 @@ def filled(name: str, into: str, storage: Mapping[str, Any] | None = None) -> Re
     Raises:
         Error: the kinds of :func:`icecore.link`.
     """
-    repo = create(into, storage=storage)
+    # Options without an address are not for other servers, as those of links are.
+    given = {address.bucket(name): dict(storage)} if storage and is_remote(name) else storage
+    repo = create(into, storage=given)
     try:
         fill(name, repo, storage=storage)
     except errors.Error as error:

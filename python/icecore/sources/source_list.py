@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
 import glob
 import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from shlex import quote
+from urllib.parse import urljoin, urlsplit
 
 from icecore import errors
 from icecore.repository import address
@@ -15,6 +15,7 @@ from icecore.repository.nodes import suggestion
 from icecore.sources import catalogs
 from icecore.sources.files import object_stores, web_folders
 from icecore.sources.files import tree_address as trees
+from icecore.sources.files.byte_source import open_file
 from icecore.sources.files.identity import is_remote, local_path
 from icecore.sources.formats import (
     Format,
@@ -85,6 +86,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
 
 def _on_server(source: str) -> list[str]:
     """Return the files that a URL names: itself, or those of a directory or a pattern."""
+    if (row := list_format(urlsplit(source).path)) is not None:
+        return _listed(row, source)
     if object_stores.is_object(source):
         return [source]
     pattern, tree = trees.split(source)
@@ -136,11 +139,15 @@ def listed(source: str) -> list[str] | None:
     if not source.startswith("@") or os.path.exists(source):
         return None
     path, tree = source[1:], ""
-    if not os.path.exists(path) and ":" in path:
+    if is_remote(path):
+        path, tree = trees.split(path)
+    elif not os.path.exists(path) and ":" in path:
         path, _, tree = path.rpartition(":")
     try:
-        with builtins.open(path, encoding="utf-8-sig") as file:
-            lines = [line.strip() for line in file]
+        with open_file(path) as file:
+            lines = [line.strip() for line in file.read().decode("utf-8-sig").splitlines()]
+    except errors.Error:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"can't read the list {path}: {reason}"
@@ -153,6 +160,11 @@ def listed(source: str) -> list[str] | None:
     base = os.path.dirname(path)
     if tree:
         names = [f"{name}:{tree}" for name in names]
+    if is_remote(path):
+        if any(name.startswith(("file://", "/", "~")) for name in names):
+            message = f"{path}: a server names files of this machine"
+            raise errors.make("permission", message, "download the list, and look at it")
+        return [name if "://" in name else urljoin(path, name) for name in names]
     return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
 
 

@@ -324,9 +324,7 @@ def _etag(headers: Any) -> str | None:
 
 def _refusal(url: str, failure: str) -> errors.Error:
     is_zarr = urlsplit(url).path.rstrip("/").endswith(".zarr")
-    hint = "a Zarr folder isn't read over http(s): download it, then link the copy"
-    if is_zarr and failure.startswith("200"):
-        return errors.make("unsupported", f"{url} is a Zarr folder on a web server", hint)
+    hint = "check the URL: a Zarr folder has zarr.json, .zgroup or .zarray"
     if failure.startswith(("404", "410")):
         return errors.make(
             "source-missing", f"no file at {url} ({failure})", hint if is_zarr else "check the URL"

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.address import bucket
-from icecore.repository.storage import storage_options
+from icecore.repository.storage import logins, storage_options
 from icecore.sources.files.stamp import Identity
 
 if TYPE_CHECKING:
@@ -68,12 +68,15 @@ def _known(url: str) -> dict[str, str] | None:
 
 
 def headers_of(url: str) -> dict[str, str]:
-    """Headers that were given for the web server of ``url``."""
+    """Headers that were given for the web server of ``url``, or those of a login that the user keeps."""
     with _lock:
         given = _known(url) or {}
-    return {
+    found = {
         name.removeprefix("header."): value for name, value in given.items() if name.startswith("header.")
     }
+    if "authorization" not in map(str.lower, found) and (login := logins.authorization(url)) is not None:
+        found["authorization"] = login
+    return found
 
 
 def remembered() -> dict[str, dict[str, str]]:
@@ -139,6 +142,16 @@ def matching(pattern: str) -> list[str]:
     if not keys:
         raise errors.make("source-missing", f"nothing matches {pattern}", "check the bucket and the prefix")
     return [f"{base}/{quote(name)}" for name in keys]
+
+
+def keys_below(folder: str) -> list[str]:
+    """Names of all objects below the prefix ``s3://bucket/folder/``, without it, sorted."""
+    from icecore import _icecore
+
+    url = encoded(folder.rstrip("/"))
+    prefix = f"{key_of(url)}/".lstrip("/")
+    found = _icecore.remote_list(url, options_of(url), True)
+    return sorted(name.removeprefix(prefix) for name, _ in found)
 
 
 def names_in(folder: str) -> list[str]:
