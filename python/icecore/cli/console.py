@@ -90,6 +90,10 @@ def examples(*lines: str) -> str:
     return "\b\nExamples (after `icecore demo`):\n" + "\n".join(f"  {line}" for line in lines)
 
 
+#: an address whose last part has a suffix
+_FILE = re.compile(r"\.[A-Za-z0-9]{1,7}(?::[^/]*|/)?(?:\?.*)?$")
+
+
 def settings(pairs: list[str] | None) -> dict[str, str]:
     """Parse ``KEY=VALUE`` options to a dictionary."""
     result = {}
@@ -113,17 +117,24 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
     from icecore.repository.open import open
 
     options = settings(storage)
+    # Some servers answer every address, also those of a repository's parts below a file.
+    is_file = repo.startswith(("http://", "https://")) and _FILE.search(repo) and ".icecore" not in repo
+    if is_file and (found := _source(repo, options)) is not None:
+        return found
     try:
         return open(repo, storage=options, allow_links=allow_links)
     except errors.Error as error:
-        if error.kind not in ("format", "not-found"):
+        if is_file or error.kind not in ("format", "not-found"):
             raise
-        from icecore.ingest.source_in_memory import opened
-
-        found = opened(repo, options)
-        if found is None:
+        if (found := _source(repo, options)) is None:
             raise
         return found
+
+
+def _source(name: str, options: dict[str, str]) -> Repo | None:
+    from icecore.ingest.source_in_memory import opened
+
+    return opened(name, options)
 
 
 def emit(value: Any, as_json: bool, plain: str, fold: bool = True, done: str = "") -> None:

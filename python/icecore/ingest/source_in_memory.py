@@ -22,7 +22,7 @@ def opened(name: str, storage: Mapping[str, Any] | None = None) -> Repo | None:
     """Return a repository with the arrays and tables of a file, on disk or on a server.
 
     Returns:
-        None if there is no such file.
+        None if no file has that name.
 
     Raises:
         Error: the kinds of :func:`icecore.link`.

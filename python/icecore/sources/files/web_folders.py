@@ -81,7 +81,7 @@ def listing(folder: str) -> list[str]:
     """Return the URLs of the files and directories (with ``/`` at the end) that a directory's page lists.
 
     Raises:
-        Error: ``source-missing``, ``permission``, ``network``; ``unsupported`` if it is no page.
+        Error: ``source-missing``, ``permission``, ``network``; ``unsupported`` without links.
     """
     access.check(folder)
     where, body = page(folder)
