@@ -18,6 +18,7 @@ from icecore.repository.nodes import hidden
 from icecore.repository.zarr_dtypes import ZSTD, copy_codecs, data_type, fill_json
 from icecore.sources.files import zip_directory
 from icecore.sources.files.identity import is_remote
+from icecore.sources.files.open_files import keep_open
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region, damage, default_chunks
 from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.sources.zarr import chunk_links, metadata_repair
@@ -47,6 +48,11 @@ def open(source: str) -> ArrayMap:
         Error: ``unsupported`` without zarr-python, or where it has no codec or type for an array that is all
             there is; ``corrupt`` where it can't make sense of the store's root.
     """
+    with keep_open():  # an archive: its directory is read once for all arrays
+        return _indexed(source)
+
+
+def _indexed(source: str) -> ArrayMap:
     zarr = _zarr()
     top, stamp = "", next(_STAMPS)
     try:
