@@ -39,9 +39,7 @@ def filled(name: str, into: str, storage: Mapping[str, Any] | None = None) -> Re
     Raises:
         Error: the kinds of :func:`icecore.link`.
     """
-    # Options without an address are not for other servers, as those of links are.
-    given = {address.bucket(name): dict(storage)} if storage and is_remote(name) else storage
-    repo = create(into, storage=given)
+    repo = create(into, storage=_for_links(name, storage or {}))
     try:
         fill(name, repo, storage=storage)
     except errors.Error as error:
@@ -49,6 +47,14 @@ def filled(name: str, into: str, storage: Mapping[str, Any] | None = None) -> Re
             return None
         raise
     return repo.at("main")
+
+
+def _for_links(name: str, storage: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with those without an address given to the server of ``name``: links need an address."""
+    own = {key: value for key, value in storage.items() if "://" not in key}
+    if not own or not is_remote(name):
+        return dict(storage)
+    return {**{key: storage[key] for key in storage if key not in own}, address.bucket(name): own}
 
 
 def fill(name: str, repo: Repo, **options: Any) -> None:

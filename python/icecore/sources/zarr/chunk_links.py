@@ -54,5 +54,5 @@ def _table(entry: ArrayEntry, node: Any, stored: Container, path: str) -> Table 
         files.setdefault(place, (len(files), known))
     rows = [(files[found[name][0]][0], flats[name], *found[name][2:]) for name in order]
     ids, chunks, offsets, lengths = np.array(rows, "i8").reshape(len(rows), 4).T
-    known = [each for _, each in files.values()]
-    return Table(entry.path, [*files], known, ids, chunks, offsets, lengths, {})
+    identities = [each for _, each in files.values()]
+    return Table(entry.path, [*files], identities, ids, chunks, offsets, lengths, {})
