@@ -97,6 +97,11 @@ def venv(name: str, *packages: str) -> None:
     run(UV, "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
 
 
+def mpi() -> None:
+    """mpi4py and MPICH: ranks of a parallel model."""
+    run(UV, "pip", "install", "-q", "--python", sys.executable, "mpi4py>=4", "mpich>=4")
+
+
 def chromium() -> None:
     """Playwright, with the system's chromium where there is one."""
     run(UV, "pip", "install", "-q", "--python", sys.executable, "playwright>=1.50")
@@ -130,6 +135,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "peers": peers,
     "frames": frames,
     "root": root,
+    "mpi": mpi,
     "chromium": chromium,
     "axe": axe,
     "typescript": typescript,
