@@ -102,7 +102,7 @@ class Table(TableColumns):
 
         asked = None if columns is None else listed(columns)
         given = None if asked is None else [name for name in asked if name not in self._expressions]
-        names = [*self._columns, *self._lists] if given is None else self._names(given)
+        names = list(self) if given is None else self._names(given)
         names += [name for name in asked or () if name in self._expressions]
         if client is not None:
             if any(name in self._lists for name in names):
@@ -350,7 +350,7 @@ class Table(TableColumns):
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        columns = None if self._is_all else list(self._columns)
+        columns = None if self._is_all else list(self)
         return (_with_expressions, (self._group, columns, list(self._expressions)))
 
 
