@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.tables.query.event_read import awkward
 from icecore.tables.query.scan_options import ArraysOptions
 
 if TYPE_CHECKING:
@@ -72,7 +71,9 @@ def nanoevents(
     source = ColumnSource(table)
     start, stop, _ = slice(entry_start, entry_stop).indices(len(table))
     stop = max(start, stop)
-    mapping = PreloadedSourceMapping(PreloadedOpener({source.uuid: source}), start, stop, access_log=access_log)
+    mapping = PreloadedSourceMapping(
+        PreloadedOpener({source.uuid: source}), start, stop, access_log=access_log
+    )
     mapping._virtual = True  # buffers are read when they are used; from_preloaded reads all of them at once
     mapping.preload_column_source(source.uuid, table.path, source)
     made = NanoEventsFactory._from_mapping(
@@ -84,31 +85,3 @@ def nanoevents(
         mode="virtual",
     )
     return made.events()
-
-
-def dask_awkward(table: Table, columns: Any, options: dict[str, Any]) -> Any:
-    """Return a dask-awkward collection; see :meth:`icecore.Table.to_dask_awkward`."""
-    try:
-        import dask_awkward
-    except ImportError:
-        message = "to_dask_awkward needs the package dask-awkward"
-        raise errors.make("unsupported", message, "pip install dask-awkward") from None
-    from icecore.cluster.tasks import Sealed
-    from icecore.tables.query.row_ranges import row_ranges
-
-    empty = table._events.arrays(ArraysOptions(columns, entry_stop=0, **options))
-    read = _Partition(Sealed(table), empty, list(empty.fields), options)
-    flat = [name for name in empty.fields if name in table]
-    divisions = row_ranges(table, flat)
-    ends = (divisions[0][0], *(stop for _, stop in divisions))
-    cut = options.get("cut") is not None
-    return dask_awkward.from_map(
-        read, divisions, label="icecore", meta=None if False else _typetracer(empty),
-        divisions=None if cut else ends,
-    )
-
-
-def _typetracer(empty: Any) -> Any:
-    ak = awkward()
-    form = empty.layout.form_with_key("node{id}")
-    return ak.Array(form.length_zero_array(highlevel=False).to_typetracer(forget_length=True))
