@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from icecore.repository.open import create, open
     from icecore.repository.read_plan import Plan
     from icecore.repository.repo import Repo
+    from icecore.sources.catalogs import find
     from icecore.tables.query.table import Table
     from icecore.writing.writer import Writer
 
@@ -49,6 +50,7 @@ __all__ = [
     "assay",
     "clone",
     "create",
+    "find",
     "gwpy",
     "link",
     "open",
@@ -71,6 +73,7 @@ _HOMES = {
     "assay": "icecore.ingest.assay",
     "clone": "icecore.repository.history.copies",
     "create": "icecore.repository.open",
+    "find": "icecore.sources.catalogs",
     "gwpy": "icecore.integrations.gwpy",
     "link": "icecore.ingest.link",
     "open": "icecore.repository.open",

@@ -81,6 +81,11 @@ def test_the_command_names_what_is_linked(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "1 array can't be shown: they are linked to files" in done.stderr
     assert (site / "static.js").stat().st_size < 400_000
+    refused = [*command[:-1], str(tmp_path / "a.h5"), "--static", str(tmp_path / "other")]
+    done = subprocess.run(refused, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "--static needs a repository" in done.stderr
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_bundle_is_the_build_of_its_sources() -> None:

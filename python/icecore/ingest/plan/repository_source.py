@@ -15,6 +15,7 @@ from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
 from icecore.sources.files import object_stores
+from icecore.sources.files.identity import identity, local_path
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, damage
 from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.writing.row_grid import lengths_of
@@ -47,8 +48,12 @@ def _is_folder(place: str) -> bool:
         return False
 
 
-def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool) -> tuple[ArrayMap, str]:
+def open_repository(
+    name: str, storage: dict[str, str] | None, keep_going: bool, is_linked: bool = False
+) -> tuple[ArrayMap, str]:
     """Return the arrays at ``REPO`` or ``REPO:/path``, and their default group.
+
+    With ``is_linked`` their references to files are kept; chunks in the repository itself are copied.
 
     Raises:
         Error: ``not-found``; ``corrupt`` for damaged metadata unless ``keep_going``.
@@ -73,7 +78,8 @@ def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool)
         below = node.path[len(root) :] or "/"
         try:
             if node.is_array:
-                result.add(stored_entry(Array(repo, node), below))
+                array = Array(repo, node)
+                result.add(_identified(array, below) if is_linked else stored_entry(array, below))
             else:
                 result.groups[below] = typed(node)
                 if "text" in node.ours.get("table", {}):
@@ -112,6 +118,18 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         subarrays=node.ours.get("subarrays", {}),
         text_fill=node.ours.get("fill"),
     )
+
+
+def _identified(array: Array, path: str) -> ArrayEntry:
+    """Return the entry of a linked array; files whose identity Icechunk did not record have that of now."""
+    entry = linked_entry(array, path)
+    if entry.links is not None:
+        links = entry.links
+        for i, url in enumerate(links.urls):
+            if (links.sizes[i], links.mtimes_ns[i], links.etags[i]) == (0, -1, None):
+                now = identity(local_path(url))
+                links.sizes[i], links.mtimes_ns[i], links.etags[i] = now.size, now.mtime_ns, now.etag
+    return entry
 
 
 def linked_entry(array: Array, path: str) -> ArrayEntry:
