@@ -91,6 +91,6 @@ def test_the_command_names_what_is_linked(tmp_path: Path) -> None:
 def test_the_bundle_is_the_build_of_its_sources() -> None:
     if not (ROOT / "codecs-js").is_dir():
         pytest.skip("the sources are not part of a wheel")
-    tool = [sys.executable, ROOT / "tools" / "static_page.py", "--check"]
+    tool = [sys.executable, str(ROOT / "tools" / "static_page.py"), "--check"]
     done = subprocess.run(tool, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
