@@ -129,6 +129,11 @@ def typescript() -> None:
     run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), *packages)
 
 
+def codecs_js() -> None:
+    """What codecs-js/ is built and tested with."""
+    run("npm", "ci", "--no-fund", "--no-audit", "--prefix", str(ROOT / "codecs-js"))
+
+
 def axe() -> None:
     """axe-core: checks that the page can be used with keyboard and screen reader."""
     place = HOME / "axe"
@@ -151,6 +156,7 @@ STEPS: dict[str, Callable[[], None]] = {
     "netcdf": netcdf,
     "chromium": chromium,
     "axe": axe,
+    "codecs_js": codecs_js,
     "typescript": typescript,
 }
 

@@ -20,7 +20,10 @@ from icecore.repository import address
 if TYPE_CHECKING:
     from icecore.repository.repo import Repo
 
-EXAMPLES = ("icecore view icecore-demo/demo.icecore --help",)
+EXAMPLES = (
+    "icecore view icecore-demo/demo.icecore --help",
+    "icecore view icecore-demo/demo.icecore --static demo-page",
+)
 
 
 def view(
@@ -34,6 +37,14 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the browser; otherwise only print the URL.")
     ] = True,
+    static: Annotated[
+        str | None,
+        typer.Option(
+            "--static",
+            metavar="DIR",
+            help="Write the page into a new folder instead, for any web server beside the repository.",
+        ),
+    ] = None,
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -42,7 +53,12 @@ def view(
 
     The service listens on this machine alone. Its URL is printed to stdout; it contains a secret, so that
     other users and web pages can't open it.
+
+    --static DIR writes a folder that needs no service: a web server or bucket that serves the folder and the
+    repository is enough. The page shows this version, and reads packed chunks in the browser.
     """
+    if static is not None:
+        return _write_static(repo, static, settings(storage))
     from icecore import _icecore
     from icecore.cli.serve import delegate, storage_of
     from icecore.sources.files import access
@@ -78,6 +94,23 @@ def view(
             )
     except KeyboardInterrupt:
         print_stderr("stopped")
+
+
+def _write_static(repo: str, folder: str, storage: dict[str, Any]) -> None:
+    import icecore
+    from icecore import errors
+    from icecore.service import static_page
+
+    place, _ = address.split_ref(repo)
+    _check(place)
+    if not address.is_url(place) and address.local(place).is_file():
+        raise errors.make(
+            "unsupported", f"--static needs a repository, {place} is a file", f"icecore pack {place} REPO"
+        )
+    reasons = static_page.write(icecore.open(repo, storage=storage or None), folder, _name(place))
+    for reason, count in reasons.items():
+        print_stderr(f"note: {count} array{'s' if count > 1 else ''} can't be shown: they {reason}")
+    print_stderr(f"serve {folder} and {place} from one web server, and open {folder}/index.html there")
 
 
 def query(name: str, version: str | None, path: str) -> str:
