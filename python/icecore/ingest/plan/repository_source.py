@@ -14,7 +14,7 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
-from icecore.sources.files import object_stores
+from icecore.sources.files import object_stores, pelican
 from icecore.sources.files.identity import identity, local_path
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, damage
 from icecore.sources.mapping.stored_chunks import StoredChunks
@@ -27,6 +27,8 @@ _TEXT = "its rows are packed, not its print format: icecore restore needs the fi
 
 def is_repository(name: str) -> bool:
     """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
+    if pelican.is_federation(name):
+        return False
     place, path = address.split_path(name)
     place, _ = address.split_ref(place)
     if address.is_url(place) and not place.startswith("file://"):
