@@ -12,7 +12,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from icecore import errors
 from icecore.sources.files import access
-from icecore.sources.files.http import page
 
 SCHEMES = ("osdf://", "pelican://")
 _OSDF = "osg-htc.org"
@@ -32,9 +31,9 @@ def address(source: str) -> str:
     """
     parts = urlsplit(source)
     # osdf:///path and osdf://path are in use
-    host, path = (
-        (parts.netloc, parts.path) if parts.scheme == "pelican" else (_OSDF, f"{parts.netloc}{parts.path}")
-    )
+    is_named = parts.scheme == "pelican"
+    host = parts.netloc if is_named else _OSDF
+    path = parts.path if is_named else f"{parts.netloc}{parts.path}"
     path = unquote(path).lstrip("/")
     if not host or not path:
         raise errors.make("invalid", f"{source} names no file", "osdf:///path, pelican://federation/path")
@@ -46,6 +45,8 @@ def _director(host: str) -> str:
     scheme = "http" if host.rpartition(":")[0] in _LOOPBACK else "https"
     place = f"{scheme}://{host}/.well-known/pelican-configuration"
     access.check(place)
+    from icecore.sources.files.http import page  # slow to import
+
     try:
         found = json.loads(page(place)[1])["director_endpoint"]
     except (ValueError, KeyError, TypeError):
