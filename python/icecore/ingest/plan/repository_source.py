@@ -22,12 +22,13 @@ from icecore.writing.row_grid import lengths_of
 
 #: objects that are files: a name with a suffix, or a pattern
 _FILE = re.compile(r"[*?\[]|\.[A-Za-z0-9]{1,7}$")
+_STORES = (".zarr/", ".parq/", ".parquet/")
 _TEXT = "its rows are packed, not its print format: icecore restore needs the first repository"
 
 
 def is_repository(name: str) -> bool:
     """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
-    if pelican.is_federation(name):
+    if pelican.is_federation(name) or (object_stores.is_object(name) and name.endswith(_STORES)):
         return False
     place, path = address.split_path(name)
     place, _ = address.split_ref(place)
