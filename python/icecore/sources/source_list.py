@@ -48,6 +48,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     source = os.fspath(source)
     if catalogs.is_search(source) and not os.path.exists(source):
         found = catalogs.urls(source)
+        for url in found:
+            object_stores.grant(url, source)  # options of the call, for buckets only
         return [pelican.address(url) if pelican.is_federation(url) else local_path(url) for url in found]
     if pelican.is_federation(source):
         return [pelican.address(source)]
