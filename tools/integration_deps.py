@@ -102,6 +102,17 @@ def mpi() -> None:
     run(UV, "pip", "install", "-q", "--python", sys.executable, "mpi4py>=4", "mpich>=4")
 
 
+def dap() -> None:
+    """Clients of OPeNDAP in Python."""
+    venv("dap", "netCDF4>=1.7", "pydap>=3.5", "siphon>=0.10", "xarray>=2025.1")
+
+
+def netcdf() -> None:
+    """ncdump, nccopy, NCO and CDO, from Debian."""
+    if not all(map(shutil.which, ("ncdump", "ncks", "cdo"))):
+        run("apt-get", "install", "-y", "--no-install-recommends", "netcdf-bin", "nco", "cdo")
+
+
 def chromium() -> None:
     """Playwright, with the system's chromium where there is one."""
     run(UV, "pip", "install", "-q", "--python", sys.executable, "playwright>=1.50")
@@ -136,6 +147,8 @@ STEPS: dict[str, Callable[[], None]] = {
     "frames": frames,
     "root": root,
     "mpi": mpi,
+    "dap": dap,
+    "netcdf": netcdf,
     "chromium": chromium,
     "axe": axe,
     "typescript": typescript,

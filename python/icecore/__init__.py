@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from icecore.repository.repo import Repo
     from icecore.sources.catalogs import find
     from icecore.tables.query.table import Table
+    from icecore.tables.query.union import union
     from icecore.writing.writer import Writer
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "relink",
     "repair",
     "run",
+    "union",
 ]
 
 _HOMES = {
@@ -83,6 +85,7 @@ _HOMES = {
     "relink": "icecore.ingest.relink",
     "repair": "icecore.repository.history.copies",
     "run": "icecore.products.run",
+    "union": "icecore.tables.query.union",
 }
 
 

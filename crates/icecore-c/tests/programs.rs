@@ -1,4 +1,5 @@
 //! The examples and a program of wrong calls, compiled with the C and Fortran compilers of this machine.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails should panic")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -24,6 +24,7 @@ pub(crate) use array::{BitRound, Delta, Pco, Swap, Transpose};
 pub(crate) use array_codec::ArrayCodec;
 pub(crate) use byte_codec::BytesCodec;
 pub(crate) use byte_step::ByteStep;
+pub use array::swap_uniform;
 pub use bytes::{crc32, crc32c};
 pub use planes::Planes;
 pub use registry::codec_names;

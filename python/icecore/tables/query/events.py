@@ -80,7 +80,7 @@ class Events:
         if library not in LIBRARIES:
             raise errors.make("invalid", f"library is {library!r}", f"one of {', '.join(LIBRARIES)}")
         self._log.clear()
-        rows, order = self._rows(options.entry_start, options.entry_stop, options.step, options.entries)
+        rows, order = self.rows(options.entry_start, options.entry_stop, options.step, options.entries)
         found, count = self._selected(self._wanted(options), options.cut, rows)
         if order is not None:
             if options.cut is not None:
@@ -92,7 +92,7 @@ class Events:
     def iterate(self, options: IterateOptions) -> Iterator[Any]:
         """Read batch by batch; see :meth:`icecore.tables.query.table.Table.iterate`."""
         self._log.clear()
-        rows, _ = self._rows(options.entry_start, options.entry_stop, None, None)
+        rows, _ = self.rows(options.entry_start, options.entry_stop, None, None)
         assert isinstance(rows, slice)
         wanted, cut, library = self._wanted(options), options.cut, options.library
         names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
@@ -162,7 +162,7 @@ class Events:
             return None
         return expression if len(expression.names) and expression.names != [text.strip()] else None
 
-    def _rows(
+    def rows(
         self, start: int | None, stop: int | None, step: int | None, entries: Any
     ) -> tuple[Rows, np.ndarray | None]:
         """Return the entries to read, and their positions in the result if they are not in order."""
