@@ -68,6 +68,19 @@ def test_one_line_links_what_cmr_has(services: Any, granules: list[str], tmp_pat
     assert repo["/ATL03_1/height"].linked
 
 
+def test_options_of_the_call_are_for_the_buckets_that_are_found(services: Any) -> None:
+    pytest.importorskip("pystac_client")
+    from icecore.sources.files import object_stores
+
+    services.items.append(catalog_kit.item("i", "s3://found-1/x.h5", "2019-01-01T00:00:00Z", BOX))
+    services.items.append(catalog_kit.item("j", "https://found.example/x.h5", "2019-01-01T00:00:00Z", BOX))
+    source = f"stac:{services.url}/stac"
+    object_stores.remember(source, {"region": "us-west-2", "header.authorization": "secret"})
+    assert expand(source) == ["s3://found-1/x.h5", "https://found.example/x.h5"]
+    assert object_stores.options_of("s3://found-1/x.h5")["region"] == "us-west-2"
+    assert object_stores.headers_of("https://found.example/x.h5") == {}
+
+
 @pytest.mark.parametrize("place", ["stac", "static/catalog.json"])
 def test_items_of_stac(services: Any, granules: list[str], place: str) -> None:
     pytest.importorskip("pystac_client")

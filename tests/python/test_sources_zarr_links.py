@@ -108,3 +108,30 @@ def test_a_web_server_without_lists(site: Any, tmp_path: Path) -> None:
     assert site.requests < 20
     del wide
     shutil.rmtree(site.folder / "w.zarr")
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_store_in_a_bucket(tmp_path: Path, version: int) -> None:
+    boto3 = pytest.importorskip("boto3")
+    moto = pytest.importorskip("moto.server")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
+        client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", **keys)
+        bucket = f"archive-{version}"
+        client.create_bucket(Bucket=bucket)
+        path = store(tmp_path / "x.zarr", version)
+        for file in path.rglob("*"):
+            if file.is_file():
+                client.upload_file(str(file), bucket, file.relative_to(tmp_path).as_posix())
+        client.upload_file(str(zipped(path)), bucket, "x.zarr.zip")
+        storage = {**keys, "endpoint_url": f"http://{host}:{port}"}
+        for number, name in enumerate(("x.zarr", "x.zarr/", "x.zarr.zip")):
+            into = tmp_path / f"{number}.icecore"
+            icecore.link(f"s3://{bucket}/{name}", into, group="/", storage=storage)
+            check(icecore.open(into, storage=storage))
+    finally:
+        server.stop()

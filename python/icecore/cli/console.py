@@ -91,6 +91,7 @@ def examples(*lines: str) -> str:
 
 
 #: an address whose last part has a suffix
+_FEDERATIONS = ("osdf://", "pelican://")
 _FILE = re.compile(r"\.[A-Za-z0-9]{1,7}(?::[^/]*|/)?(?:\?.*)?$")
 
 
@@ -118,7 +119,8 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
 
     options = settings(storage)
     # Some servers answer every address, also those of a repository's parts below a file.
-    is_file = repo.startswith(("http://", "https://")) and _FILE.search(repo) and ".icecore" not in repo
+    is_web = repo.startswith(("http://", "https://"))
+    is_file = (is_web and _FILE.search(repo) and ".icecore" not in repo) or repo.startswith(_FEDERATIONS)
     if is_file and (found := _source(repo, options)) is not None:
         return found
     try:

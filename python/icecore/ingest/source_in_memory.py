@@ -14,7 +14,7 @@ from icecore.repository import address
 from icecore.repository.open import create
 from icecore.repository.repo import Repo
 from icecore.sources import catalogs
-from icecore.sources.files import tree_address
+from icecore.sources.files import pelican, tree_address
 from icecore.sources.files.identity import is_remote
 
 
@@ -28,6 +28,8 @@ def opened(name: str, storage: Mapping[str, Any] | None = None) -> Repo | None:
         Error: the kinds of :func:`icecore.link`.
     """
     name = address.named(name)
+    if pelican.is_federation(name):
+        name = pelican.address(name)
     if not _is_source(name):
         return None
     return filled(name, "memory://", storage)

@@ -13,7 +13,7 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
 from icecore.sources import catalogs
-from icecore.sources.files import object_stores, web_folders
+from icecore.sources.files import object_stores, pelican, web_folders
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.byte_source import open_file
 from icecore.sources.files.identity import is_remote, local_path
@@ -30,6 +30,7 @@ from icecore.sources.formats import (
 _FEW = 500
 #: number of concurrent requests
 _ASKED = 16
+_XROOTD = ("root", "roots", "xroot", "xroots")
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
@@ -46,7 +47,12 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
     """
     source = os.fspath(source)
     if catalogs.is_search(source) and not os.path.exists(source):
-        return [local_path(url) for url in catalogs.urls(source)]
+        found = catalogs.urls(source)
+        for url in found:
+            object_stores.grant(url, source)  # options of the call, for buckets only
+        return [pelican.address(url) if pelican.is_federation(url) else local_path(url) for url in found]
+    if pelican.is_federation(source):
+        return [pelican.address(source)]
     if object_stores.is_object(source) and glob.has_magic(source):
         return object_stores.matching(source)
     source = local_path(source)
@@ -79,7 +85,8 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         raise errors.make(
             "unsupported",
             f"{source}: files can't be linked or packed from {scheme}://",
-            "give an address on http(s)://, s3://, gs:// or az://, or download it",
+            "give an address on http(s)://, s3://, gs://, az:// or osdf://, or download it"
+            + ("; most XRootD servers answer https, too" if scheme in _XROOTD else ""),
         )
     raise errors.make("source-missing", f"no file at {source}", _beside(source))
 

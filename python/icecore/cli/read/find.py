@@ -10,7 +10,7 @@ from icecore import errors
 from icecore.cli.console import Json, emit, print_stderr, settings
 
 EXAMPLES = (
-    "icecore find cmr:ATL03 --bbox -50,68.5,-49,69.5 --time 2019-01..2019-02 -o granules.txt",
+    "icecore find cmr:ATL03 --bbox -50,68.5,-49,69.5 --time 2019-01..2019-02 --help",
     "icecore find gwosc:H1 --time 1126259446..1126259478 --help",
 )
 

@@ -14,7 +14,7 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
-from icecore.sources.files import object_stores
+from icecore.sources.files import object_stores, pelican
 from icecore.sources.files.identity import identity, local_path
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, damage
 from icecore.sources.mapping.stored_chunks import StoredChunks
@@ -22,11 +22,14 @@ from icecore.writing.row_grid import lengths_of
 
 #: objects that are files: a name with a suffix, or a pattern
 _FILE = re.compile(r"[*?\[]|\.[A-Za-z0-9]{1,7}$")
+_STORES = (".zarr/", ".parq/", ".parquet/")
 _TEXT = "its rows are packed, not its print format: icecore restore needs the first repository"
 
 
 def is_repository(name: str) -> bool:
     """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
+    if pelican.is_federation(name) or (object_stores.is_object(name) and name.endswith(_STORES)):
+        return False
     place, path = address.split_path(name)
     place, _ = address.split_ref(place)
     if address.is_url(place) and not place.startswith("file://"):

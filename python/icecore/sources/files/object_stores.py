@@ -40,12 +40,12 @@ def remember(source: str, storage: Mapping[str, Any] | None) -> None:
     """Use these storage options, in this process, for the bucket or host of ``source``, and those for other
     addresses there.
     """
-    named = bucket(source) if "://" in source and not source.startswith("file://") else _LOCAL
+    named = bucket(source) if address.is_url(source) and not source.startswith("file://") else _LOCAL
     found = storage_options.resolve(source if is_object(source) else "", storage)
     with _lock:
         _options[named] = storage_options.options_for(source, found)
-        for address in storage_options.addresses(found):
-            _options[address] = storage_options.options_for(address, found)
+        for place in storage_options.addresses(found):
+            _options[place] = storage_options.options_for(place, found)
 
 
 def grant(url: str, source: str) -> None:

@@ -10,7 +10,6 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from icecore import errors
 from icecore.repository.address import legal
 from icecore.sources.files import access
-from icecore.sources.files.http import page
 from icecore.sources.files.object_stores import key_pattern
 
 #: largest number of directories that are asked for one pattern
@@ -84,6 +83,8 @@ def listing(folder: str) -> list[str]:
         Error: ``source-missing``, ``permission``, ``network``; ``unsupported`` without links.
     """
     access.check(folder)
+    from icecore.sources.files.http import page  # slow to import
+
     where, body = page(folder)
     if _HTML.search(body[: 1 << 16]) is None:
         hint = "name the files one by one, or in a list: @list.txt"
