@@ -13,6 +13,8 @@ from icecore.repository.nodes import Node
 
 #: the attribute of a group whose arrays are one jagged array (docs/format.md)
 JAGGED = "jagged"
+#: the attribute of lists whose fields are columns too: listings leave them out
+PROJECTED = "projected"
 #: members of the attribute that name the array of lengths
 LENGTHS = ("offsets", "counts", "ends")
 #: dimension of the lists of a tree
@@ -23,6 +25,11 @@ def has_lists(node: Node) -> bool:
     """Whether a group's arrays are one column of lists."""
     # The text is searched: parsing every group would cost more than the rest of opening a table.
     return not node.is_array and f'"{JAGGED}":' in node.zarr_json
+
+
+def is_projected(node: Node) -> bool:
+    """Whether a group of lists repeats other columns."""
+    return f'"{PROJECTED}":' in node.zarr_json and node.attrs.get(PROJECTED) is True
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,8 @@ def folded(
 ) -> list[Node | ListNode]:
     """Return nodes with a :class:`ListNode` in place of each group of lists and of everything below it.
 
+    Lists that repeat other columns are left out.
+
     Args:
         nodes: nodes in the order of their paths.
         find: finds nodes that are not among them.
@@ -142,7 +151,8 @@ def folded(
             inside.add(node.path)
         elif has_lists(node):
             inside.add(node.path)
-            result.append(ListNode(node, look, lambda path: below.get(path, [])))
+            if not is_projected(node):
+                result.append(ListNode(node, look, lambda path: below.get(path, [])))
         else:
             result.append(node)
     return result

@@ -67,17 +67,18 @@ def ls(
         return
     opened = open_repo(repo, storage)
     item = opened[path]
-    below: Sequence[Node | ListNode] = opened._below(item.path)
+    nodes = opened._below(item.path)
+    below: Sequence[Node | ListNode] = nodes
     if isinstance(item, Array):
         below = [item._node]
         plain = f"{item.path}  {item._node.dtype_label}  {shape_label(item.shape, item.dims)}"
         plain += f"  {_stored_as(item._node)}" if verbose else ""
     elif has_lists(item._node) and not verbose:
-        below = folded([item._node, *below], opened._node)
+        below = folded([item._node, *nodes], opened._node)
         plain = "  ".join([item.path, *below[0].labels])
     else:
         more = _stored_as if verbose else None
-        below = below if verbose else folded(below, opened._node)
+        below = nodes if verbose else folded(nodes, opened._node)
         plain = tree.text(below, item.path, item.path if path != "/" else repo, limit=None, more=more)
     emit([_row(node) for node in below], json, plain)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.repository.list_columns import JAGGED, LENGTHS, has_lists
+from icecore.repository.list_columns import JAGGED, LENGTHS, has_lists, is_projected
 from icecore.repository.nodes import suggestion
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class EventColumns(Mapping[str, EventColumn]):
         self.repo, self.path = group.repo, group.path
         self._prefix = group.path.rstrip("/") + "/"
         self._kinds: dict[str, str] = {}
+        #: lists that repeat other columns: they are read by name only
+        self._repeated: set[str] = set()
         self._made: dict[str, EventColumn] = {}
         inside: set[str] = set()
         start = len(self._prefix)
@@ -84,6 +86,8 @@ class EventColumns(Mapping[str, EventColumn]):
                 self._kinds[path[start:]] = "array"
             elif has_lists(node):
                 self._kinds[path[start:]] = "list"
+                if is_projected(node):
+                    self._repeated.add(path[start:])
                 inside.add(path)
 
     def __iter__(self) -> Iterator[str]:
@@ -126,7 +130,8 @@ class EventColumns(Mapping[str, EventColumn]):
     @cached_property
     def lists(self) -> list[str]:
         """Names of the lists that can be read."""
-        return [name for name, kind in self._kinds.items() if kind == "list" and not self.fault(name)]
+        names = [name for name, kind in self._kinds.items() if kind == "list" and name not in self._repeated]
+        return [name for name in names if not self.fault(name)]
 
     @property
     def arrays(self) -> list[str]:
@@ -145,7 +150,7 @@ class EventColumns(Mapping[str, EventColumn]):
     @cached_property
     def readable(self) -> list[str]:
         """Names of the columns that can be read together."""
-        return [name for name in self if not self.fault(name)]
+        return [name for name in self if name not in self._repeated and not self.fault(name)]
 
     def fault(self, name: str) -> str:
         """Return why a column can't be read beside the others; empty if it can."""
