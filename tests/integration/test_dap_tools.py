@@ -123,7 +123,9 @@ def test_netcdf_reads_every_file(endpoint: str, file: str, protocol: str) -> Non
 def test_ncdump_and_nccopy(endpoint: str, tmp_path: Path) -> None:
     own, served = run("ncdump", DATA / GRID), run("ncdump", f"{endpoint}/dap/{GRID}")
     numbers = re.compile(r"^ (\w+) =\n?([^;]*);", re.M)
-    assert dict(numbers.findall(own.partition("data:")[2])) == dict(numbers.findall(served.partition("data:")[2]))
+    assert dict(numbers.findall(own.partition("data:")[2])) == dict(
+        numbers.findall(served.partition("data:")[2])
+    )
     for prefix in ("", "[dap4]"):
         run("nccopy", f"{prefix}{endpoint}/dap/{GRID}", tmp_path / "copy.nc")
         with netCDF4.Dataset(DATA / GRID) as file, netCDF4.Dataset(tmp_path / "copy.nc") as copy:
@@ -137,7 +139,10 @@ def test_nco(endpoint: str, tmp_path: Path) -> None:
         run("ncks", "-O", "-v", "T", "-d", "lev,0,3", "-d", "lat,10,20,2", source, tmp_path / f"k{number}.nc")
         run("ncwa", "-O", "-v", "TS", "-a", "lat,lon", source, tmp_path / f"w{number}.nc")
     for name, variable in (("k", "T"), ("w", "TS")):
-        with netCDF4.Dataset(tmp_path / f"{name}0.nc") as one, netCDF4.Dataset(tmp_path / f"{name}1.nc") as two:
+        with (
+            netCDF4.Dataset(tmp_path / f"{name}0.nc") as one,
+            netCDF4.Dataset(tmp_path / f"{name}1.nc") as two,
+        ):
             assert same(one[variable][...], two[variable][...])
 
 
@@ -145,7 +150,9 @@ def test_nco(endpoint: str, tmp_path: Path) -> None:
 @needs("cdo")
 def test_cdo(endpoint: str) -> None:
     for operators in (["sinfon"], ["outputf,%.9g", "-fldmean", "-selname,TS"], ["showdate", "-selmonth,2"]):
-        own, served = (run("cdo", "-s", *operators, place) for place in (DATA / GRID, f"{endpoint}/dap/{GRID}"))
+        own, served = (
+            run("cdo", "-s", *operators, place) for place in (DATA / GRID, f"{endpoint}/dap/{GRID}")
+        )
         keep = re.compile(r"^.*(Time|File format|Date).*$", re.M)
         assert keep.sub("", own) == keep.sub("", served) or operators == ["sinfon"], operators
 
@@ -174,9 +181,7 @@ def test_pydap_siphon_and_xarray(endpoint: str) -> None:
 
 
 @needs("ncdump", "nccopy", "ncks", "ncwa", "cdo", "curl")
-def test_the_page_for_users_runs_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_for_users_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs"))
     import doc_pages
 
