@@ -233,7 +233,11 @@ HOPELESS: dict[str, tuple[str, str, object]] = {
     "dap clauses": ("GET", "/dap/a.h5.dods?t.n" + "&t.n%3E1" * 7_000, None),
     "dap4 slices": ("GET", "/dap/a.h5.dap?dap4.ce=" + "/x[0];" * 8_000, None),
     "dap4 depth": ("GET", "/dap/a.h5.dmr?dap4.ce=" + "/t" * 20_000, None),
-    "nc of everything": ("GET", "/nc/large.h5.nc?big=0:10&" + "&".join(f"d{i}=0" for i in range(5_000)), None),
+    "nc of everything": (
+        "GET",
+        "/nc/large.h5.nc?big=0:10&" + "&".join(f"d{i}=0" for i in range(5_000)),
+        None,
+    ),
     "list": ("GET", "/datasets/ID/value?domain=/large.h5&select=[[" + "1," * 20_000 + "1]]", None),
 }
 

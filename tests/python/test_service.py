@@ -235,7 +235,7 @@ def test_every_face_wants_a_user(folder: Path, tmp_path: Path) -> None:
         "/tables/moon.icecore/obs/rdr.csv",
         "/dap/moon.icecore.dds",
         "/dap/moon.icecore.dmr",
-        "/nc/moon.icecore/obs.nc?row=0:5",
+        "/nc/moon.icecore/obs.nc",
         "/thredds/catalog.xml",
         "/thredds/moon.icecore/catalog.xml",
     ]

@@ -155,7 +155,8 @@ pub async fn until(is_over: impl Fn() -> bool) {
 fn router(app: App) -> Router {
     let predicate = DefaultPredicate::new();
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
-    let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)).and(NotForContentType::const_new(dap::DAP)));
+    let compression = CompressionLayer::new()
+        .compress_when(predicate.and(NotForContentType::const_new(values)).and(NotForContentType::const_new(dap::DAP)));
     let layer = |app: &App| App::clone(app);
     let routes = Router::new()
         .route("/health", get(health::health))

@@ -20,11 +20,11 @@ mod prefix_sum;
 mod registry;
 mod word;
 
+pub use array::swap_uniform;
 pub(crate) use array::{BitRound, Delta, Pco, Swap, Transpose};
 pub(crate) use array_codec::ArrayCodec;
 pub(crate) use byte_codec::BytesCodec;
 pub(crate) use byte_step::ByteStep;
-pub use array::swap_uniform;
 pub use bytes::{crc32, crc32c};
 pub use planes::Planes;
 pub use registry::codec_names;

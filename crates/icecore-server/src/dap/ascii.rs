@@ -12,7 +12,8 @@ use super::dds::{counts, dds, identifier};
 use super::element::text;
 use super::model::Kind;
 use super::project::{Item, Slab};
-use super::send::{Joined, Source, string_length};
+use super::send::Joined;
+use super::source::{Source, string_length};
 use crate::http::error::{Answer, Failure};
 use crate::stream::Blocks;
 

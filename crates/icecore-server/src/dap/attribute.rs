@@ -38,7 +38,10 @@ impl Attributes {
             Some(dataset) => dataset.attributes(),
             None => {
                 let node = domain.session.tree().node(number);
-                node.map(|node| domain.session.document(node)).transpose()?.map(|text| attributes(&text, None)).unwrap_or_default()
+                node.map(|node| domain.session.document(node))
+                    .transpose()?
+                    .map(|text| attributes(&text, None))
+                    .unwrap_or_default()
             }
         };
         let mut all = Self::default();
@@ -208,7 +211,8 @@ mod tests {
     #[test]
     fn numbers_keep_their_values_in_dap2() {
         let of = |kind, values: Value| {
-            let made = narrowed(&Attribute { name: "a".into(), kind, values: values.as_array().unwrap().clone() }, None);
+            let made =
+                narrowed(&Attribute { name: "a".into(), kind, values: values.as_array().unwrap().clone() }, None);
             (made.kind, made.values)
         };
         assert_eq!(of(Kind::Int64, json!([1, -5])), (Kind::Int32, vec![json!(1), json!(-5)]));

@@ -146,9 +146,10 @@ fn html(folder: &str, entries: &[Entry], prefix: &str) -> String {
     );
     for entry in entries {
         let name = escaped(&entry.name);
-        let dataset = entry.address.as_ref().map(|address| {
-            format!("<a href=\"{prefix}/dap/{}.html\">{name}</a> ", escaped(&encoded(address)))
-        });
+        let dataset = entry
+            .address
+            .as_ref()
+            .map(|address| format!("<a href=\"{prefix}/dap/{}.html\">{name}</a> ", escaped(&encoded(address))));
         let catalog = entry.catalog.as_ref().map(|catalog| {
             let text = if entry.address.is_some() { "groups".to_owned() } else { format!("{name}/") };
             format!("<a href=\"{prefix}/thredds/{}/catalog.html\">{text}</a>", escaped(&encoded(catalog)))

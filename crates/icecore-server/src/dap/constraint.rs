@@ -65,6 +65,11 @@ pub(super) fn bad(message: String) -> Error {
     Error::new(ErrorKind::Selection, message).hint("a constraint is NAME[START:STRIDE:STOP],NAME.MEMBER&NAME>NUMBER")
 }
 
+pub(super) fn missing(name: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no variable {}", shown(name)))
+        .hint("the document .dds lists the variables")
+}
+
 /// At most this much of a client's text is repeated in messages.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
@@ -184,7 +189,8 @@ pub(super) fn without_brackets(text: &str) -> String {
         ("%3D", "="),
         ("%22", "\""),
     ];
-    let pairs = SIGNS.iter().flat_map(|(escape, sign)| [(escape.to_ascii_lowercase(), *sign), ((*escape).to_owned(), *sign)]);
+    let pairs =
+        SIGNS.iter().flat_map(|(escape, sign)| [(escape.to_ascii_lowercase(), *sign), ((*escape).to_owned(), *sign)]);
     pairs.fold(text.to_owned(), |text, (escape, sign)| text.replace(&escape, sign))
 }
 
@@ -227,10 +233,7 @@ mod tests {
         assert_eq!(parse(""), Vec::<Projection>::new());
         assert_eq!(
             parse("t.t[0:2:8][3],lon"),
-            [
-                vec![step("t", &[]), step("t", &[(0, 2, Some(8)), (3, 1, Some(3))])],
-                vec![step("lon", &[])]
-            ]
+            [vec![step("t", &[]), step("t", &[(0, 2, Some(8)), (3, 1, Some(3))])], vec![step("lon", &[])]]
         );
         assert_eq!(parse("a[2:*][]"), [vec![step("a", &[(2, 1, None), (0, 1, None)])]]);
         assert_eq!(parse("a%2Eb%20c"), [vec![step("a.b c", &[])]]);
@@ -247,11 +250,7 @@ mod tests {
         };
         assert_eq!(
             parsed.clauses,
-            [
-                clause("tb", ">=", &["310"]),
-                clause("s", "=", &["\"a,b\"", "\"c\""]),
-                clause("x", "!=", &["1e5"])
-            ]
+            [clause("tb", ">=", &["310"]), clause("s", "=", &["\"a,b\"", "\"c\""]), clause("x", "!=", &["1e5"])]
         );
     }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{Pick, Picks};
 
-use super::constraint::{Slice, bad, decoded, shown, slice};
+use super::constraint::{Slice, bad, decoded, missing, shown, slice};
 use super::model::{Axis, Dataset, Member, Variable};
-use super::project::{Slab, missing, picks};
+use super::project::{Slab, picks};
 use super::scope::Scopes;
 
 /// What a request names: variables by group, and the sizes of sliced dimensions.

@@ -6,7 +6,8 @@ use icecore::chunk::crc32;
 use super::constraint4::Chosen;
 use super::element::little;
 use super::project::Slab;
-use super::send::{Joined, Source, string_length};
+use super::send::Joined;
+use super::source::{Source, string_length};
 use crate::http::error::Answer;
 use crate::stream::Blocks;
 

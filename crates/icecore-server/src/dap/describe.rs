@@ -148,6 +148,8 @@ impl Describing<'_> {
             is_unlimited,
         });
         let (kind2, longest) = self.kind2(&dataset.view, kind);
+        // netCDF-C sends the sign as it is, in a URL that is then refused as a whole.
+        let kind2 = kind2.filter(|_| !node.name().contains('"'));
         let members = match &dataset.h5 {
             H5Type::Enum { members, .. } => members.clone(),
             _ => Default::default(),
@@ -166,7 +168,10 @@ impl Describing<'_> {
             self.dataset.leave_out(group, &format!("{}: {name}", node.name()), why);
         }
         if variable.kind2.is_none() {
-            let why = format!("DAP2 has no type for its {} values; read it by DAP4", kind.dap4());
+            let why = match node.name().contains('"') {
+                true => "clients of DAP2 can't ask for a name with a quotation mark; read it by DAP4".to_owned(),
+                false => format!("DAP2 has no type for its {} values; read it by DAP4", kind.dap4()),
+            };
             self.dataset.leave_out(group, node.name(), why);
         }
         self.dataset.add_variable(group, variable);
@@ -183,7 +188,10 @@ impl Describing<'_> {
             Kind::UInt8 if meta.dtype == DType::Bool && !meta.shape.is_empty() => return (Some(kind), None),
             Kind::Char => {
                 let length = meta.shape.last().copied();
-                return (Some(Kind::Text).filter(|_| length.is_none_or(|length| (1..=LONGEST).contains(&length))), length);
+                return (
+                    Some(Kind::Text).filter(|_| length.is_none_or(|length| (1..=LONGEST).contains(&length))),
+                    length,
+                );
             }
             Kind::Text => {
                 if let DType::Bytes(length) = meta.dtype {

@@ -77,7 +77,8 @@ impl Writing<'_> {
         }
         variable.attributes.iter().for_each(|each| attribute(&matched(each, variable), &inner, out));
         if let Kind::Opaque(size) = variable.kind {
-            let size = Attribute { name: "_edu.ucar.opaque.size".to_owned(), kind: Kind::Int32, values: vec![size.into()] };
+            let size =
+                Attribute { name: "_edu.ucar.opaque.size".to_owned(), kind: Kind::Int32, values: vec![size.into()] };
             attribute(&size, &inner, out);
         }
         self.maps(variable, &inner, out);
@@ -126,4 +127,3 @@ fn attribute(attribute: &Attribute, margin: &str, out: &mut String) {
     }
     let _ = writeln!(out, "{margin}</Attribute>");
 }
-

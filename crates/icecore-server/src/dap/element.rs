@@ -131,7 +131,8 @@ pub(super) fn utf8(element: &[u8]) -> Vec<u8> {
     let codes = element.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word));
     let codes: Vec<u32> = codes.collect();
     let end = codes.iter().rposition(|code| *code != 0).map_or(0, |last| last + 1);
-    let characters = codes.into_iter().take(end).map(|code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+    let characters =
+        codes.into_iter().take(end).map(|code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
     characters.collect::<String>().into_bytes()
 }
 

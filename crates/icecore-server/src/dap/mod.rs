@@ -1,7 +1,8 @@
 //! OPeNDAP at `/dap/REPOSITORY[@VERSION][/GROUP].SUFFIX`: any program that links netCDF-C reads it as a file.
 //!
 //! `describe` makes the `model` of a version; `constraint` parses what a client asks for and `project` finds it in the
-//! model. `dds`, `das` write DAP2's documents, `send` its elements (`element`) and rows (`rows`), `ascii` and `page` the forms for people.
+//! model. `dds`, `das` write DAP2's documents, `send` its elements (`source`, `element`) and rows (`rows`, `row_blocks`), `ascii`
+//! and `page` the forms for people.
 //! `catalog` lists what is served (`coverage`: where and when).
 //! DAP4 has `constraint4`, `scope` (dimensions of groups), `dmr` and `dap4`.
 
@@ -20,14 +21,16 @@ mod element;
 mod model;
 mod page;
 mod project;
+mod row_blocks;
 mod rows;
 mod scope;
 mod send;
+mod source;
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -45,7 +48,7 @@ use crate::stream::{self, Blocks};
 use constraint::Constraint;
 use describe::described;
 use scope::Scopes;
-use send::Source;
+use source::Source;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new().route("/dap/{*key}", get(answer)).route("/thredds/{*key}", get(catalog::answer))
@@ -120,14 +123,7 @@ async fn answer(
     made.unwrap_or_else(|failure| refused(failure, form))
 }
 
-async fn made(
-    app: App,
-    name: String,
-    form: Form,
-    caller: Caller,
-    headers: &HeaderMap,
-    query: Option<&str>,
-) -> Answer {
+async fn made(app: App, name: String, form: Form, caller: Caller, headers: &HeaderMap, query: Option<&str>) -> Answer {
     let (kind, description) = form.headers();
     if form == Form::Version {
         let text = format!("Core version: DAP/2.0\nServer version: icecore/{}\n", env!("CARGO_PKG_VERSION"));
@@ -167,9 +163,7 @@ fn body(app: App, domain: Arc<Domain>, form: Form, query: &str) -> Answer<(Block
         Form::Das => whole("dap:das", &|| Ok(das::das(&dataset)))?,
         Form::Html => whole("dap:html", &|| Ok(page::html(&dataset)))?,
         Form::Info => whole("dap:info", &|| Ok(page::info(&dataset, &items(&dataset, "")?)))?,
-        Form::Dds if query.is_empty() => {
-            whole("dap:dds", &|| Ok(dds::dds(&dataset, &items(&dataset, "")?)))?
-        }
+        Form::Dds if query.is_empty() => whole("dap:dds", &|| Ok(dds::dds(&dataset, &items(&dataset, "")?)))?,
         Form::Dmr | Form::Dap => {
             let (constraint, has_checksums) = dap4::parameters(query);
             let scopes = scopes(&domain, &dataset);
@@ -230,7 +224,10 @@ fn with_headers(body: Body, kind: &'static str, description: &'static str) -> Re
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(HeaderName::from_static("content-description"), HeaderValue::from_static(description));
-    headers.insert(HeaderName::from_static("xdods-server"), HeaderValue::from_static(concat!("icecore/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(
+        HeaderName::from_static("xdods-server"),
+        HeaderValue::from_static(concat!("icecore/", env!("CARGO_PKG_VERSION"))),
+    );
     headers.insert(HeaderName::from_static("xdap"), HeaderValue::from_static("2.0"));
     answer
 }

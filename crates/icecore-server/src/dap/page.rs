@@ -51,7 +51,9 @@ fn row(variable: &Variable, base: &str, path: &str, shown: &str, out: &mut Strin
     // The escapes of identifiers are escaped once more in a URL.
     let constraint = format!("{path}{}", identifier(&variable.name)).replace('%', "%25");
     let links = match variable.kind2 {
-        Some(_) => format!("<a href=\"{base}.ascii?{constraint}\">ascii</a> <a href=\"{base}.dods?{constraint}\">dods</a>"),
+        Some(_) => {
+            format!("<a href=\"{base}.ascii?{constraint}\">ascii</a> <a href=\"{base}.dods?{constraint}\">dods</a>")
+        }
         None => "DAP4 only".to_owned(),
     };
     let name = escaped(&format!("{shown}{}", variable.name));
@@ -77,7 +79,9 @@ pub(super) fn info(dataset: &Dataset, items: &[Item]) -> String {
 }
 
 fn begin(name: &str) -> String {
-    format!("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}</title></head>\n<body><h1>{name}</h1>\n")
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{name}</title></head>\n<body><h1>{name}</h1>\n"
+    )
 }
 
 /// A text in HTML or XML, also as an attribute's value.

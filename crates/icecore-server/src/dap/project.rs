@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use icecore::grid::{Error, ErrorKind, Result};
 use icecore::session::{Pick, Picks};
 
-use super::constraint::{Projection, Slice, Step, bad, shown};
+use super::constraint::{Projection, Slice, Step, bad, missing, shown};
 use super::model::{Axis, Dataset, Member, Variable};
 use super::rows::{self, Rows};
 
@@ -258,11 +258,6 @@ fn without_slices(step: &Step) -> Result<()> {
         return Ok(());
     }
     Err(bad(format!("{} has members: hyperslabs belong to them", shown(&step.name))))
-}
-
-pub(super) fn missing(name: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no variable {}", shown(name)))
-        .hint("the document .dds lists the variables")
 }
 
 fn twice(name: &str) -> Error {

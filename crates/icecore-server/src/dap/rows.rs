@@ -1,24 +1,11 @@
-//! Tables as sequences of DAP2: rows that match clauses, by the scan of the engine with its pruning.
+//! Tables as sequences of DAP2: the columns and the clauses of a request in the words of the engine.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use bytes::Bytes;
 use icecore::grid::{Error, ErrorKind, Result};
-use icecore::scan::{Batch, Column, Scan, ScanOptions, Table};
-use icecore::session::Values;
 
-use super::constraint::{Clause, Constraint, Projection, Step, bad, shown};
-use super::element::xdr;
+use super::constraint::{Clause, Constraint, Projection, Step, bad, missing, shown};
 use super::model::{Dataset, Kind, Member};
-use super::project::missing;
-use super::send::Source;
-use crate::http::error::Answer;
-use crate::stream::Blocks;
-
-/// Before each row, and after the last one.
-const ROW: [u8; 4] = [0x5a, 0, 0, 0];
-const END: [u8; 4] = [0xa5, 0, 0, 0];
 
 /// A request for rows of a table: a group of columns with equal lengths.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,9 +16,9 @@ pub(super) struct Rows {
     /// Variables with their types.
     pub columns: Vec<(usize, Kind)>,
     /// All columns that clauses may name.
-    known: Vec<usize>,
-    clause: Option<String>,
-    range: Option<Range<u64>>,
+    pub known: Vec<usize>,
+    pub clause: Option<String>,
+    pub range: Option<Range<u64>>,
 }
 
 /// The rows that a constraint names; `None` if it is about arrays: it has no clauses, and no table is recorded.
@@ -93,7 +80,9 @@ fn columns(dataset: &Dataset, group: usize) -> Vec<usize> {
     });
     let Some(first) = lengths.next().filter(|first| lengths.all(|each| each == *first)) else { return Vec::new() };
     let of_rows = dataset.variables_of(group).filter(|(number, variable)| {
-        variable.axes.len() == 1 && variable.axes.iter().all(|axis| axis.length == first) && kind(dataset, *number).is_some()
+        variable.axes.len() == 1
+            && variable.axes.iter().all(|axis| axis.length == first)
+            && kind(dataset, *number).is_some()
     });
     of_rows.map(|(number, _)| number).collect()
 }
@@ -163,7 +152,8 @@ impl Rows {
     fn clause(&self, dataset: &Dataset, clause: &Clause) -> Result<String> {
         let column = |name: &str| {
             let bare = name.rsplit('.').next().unwrap_or_default();
-            let is_named = |number: &&usize| dataset.variable(**number).is_some_and(|v| v.name == bare || v.name == name);
+            let is_named =
+                |number: &&usize| dataset.variable(**number).is_some_and(|v| v.name == bare || v.name == name);
             let found = self.known.iter().find(is_named).and_then(|number| dataset.variable(*number));
             found.map(|variable| format!("\"{}\"", variable.name.replace('"', "\"\"")))
         };
@@ -186,100 +176,5 @@ impl Rows {
             }
             _ => Err(bad(format!("a list of values needs =, not {}", clause.operator))),
         }
-    }
-
-    /// The rows in XDR.
-    pub fn blocks(&self, source: &Source) -> Answer<Blocks> {
-        let session = &source.domain.session;
-        let mut columns = Vec::new();
-        for number in &self.known {
-            let Some(variable) = source.dataset.variable(*number) else { continue };
-            let view = session.array(&variable.path)?;
-            columns.push(Column::new(variable.name.clone(), view, Vec::new(), None));
-        }
-        let table = Arc::new(Table::new(columns)?);
-        let filter = self.clause.as_ref().map(|clause| table.filter(clause)).transpose()?;
-        let place = |number: &usize| self.known.iter().position(|known| known == number);
-        let wanted: Vec<usize> = self.columns.iter().filter_map(|(number, _)| place(number)).collect();
-        let rows = self.range.clone().map(|range| vec![range]);
-        let options = ScanOptions { columns: wanted, filter, rows, ..ScanOptions::default() };
-        let scan = Scan::new(Arc::clone(&table), options)?;
-        let kinds = self.columns.iter().map(|(_, kind)| *kind).collect();
-        Ok(Box::new(Sending { scan, table, kinds, is_over: false }))
-    }
-}
-
-struct Sending {
-    scan: Scan,
-    table: Arc<Table>,
-    kinds: Vec<Kind>,
-    is_over: bool,
-}
-
-impl Iterator for Sending {
-    type Item = Answer<Bytes>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
-            return None;
-        }
-        match self.scan.next_batch() {
-            Ok(Some(batch)) => Some(self.encoded(batch).map_err(Into::into)),
-            Ok(None) => {
-                self.is_over = true;
-                Some(Ok(Bytes::from_static(&END)))
-            }
-            Err(error) => {
-                self.is_over = true;
-                Some(Err(error.into()))
-            }
-        }
-    }
-}
-
-impl Sending {
-    fn encoded(&self, batch: Batch) -> Result<Bytes> {
-        let rows = batch.rows;
-        let mut columns = Vec::new();
-        for ((elements, number), kind) in batch.columns.into_iter().zip(self.scan.columns()).zip(&self.kinds) {
-            let Some(column) = self.table.columns().get(*number) else { continue };
-            let values = Values::new(column.view.meta().dtype.clone(), elements.bytes, elements.blobs);
-            columns.push(Encoded::new(xdr(values, *kind, 0)?, *kind));
-        }
-        let mut out = Vec::with_capacity(columns.iter().map(|each| each.bytes.len()).sum::<usize>() + 4 * rows);
-        for _ in 0..rows {
-            out.extend(ROW);
-            columns.iter_mut().for_each(|column| column.next(&mut out));
-        }
-        Ok(Bytes::from(out))
-    }
-}
-
-/// A column in XDR, taken apart row by row.
-struct Encoded {
-    bytes: Vec<u8>,
-    size: Option<usize>,
-    at: usize,
-}
-
-impl Encoded {
-    fn new(bytes: Vec<u8>, kind: Kind) -> Self {
-        let size = match kind {
-            kind if kind.is_text() => None,
-            Kind::Float64 => Some(8),
-            _ => Some(4),
-        };
-        Self { bytes, size, at: 0 }
-    }
-
-    fn next(&mut self, out: &mut Vec<u8>) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let size = self.size.unwrap_or_else(|| {
-            // A text after its length, filled to units of four bytes.
-            let length = rest.first_chunk().map_or(0, |word| u32::from_be_bytes(*word) as usize);
-            4 + length.next_multiple_of(4)
-        });
-        out.extend_from_slice(rest.get(..size).unwrap_or_default());
-        self.at += size;
     }
 }

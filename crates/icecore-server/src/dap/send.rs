@@ -1,51 +1,17 @@
 //! Bodies of responses, block by block: declarations, then the elements of each variable as its block is read.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use icecore::grid::{Error, ErrorKind, Result};
 
 use super::dds::{counts, dds};
 use super::element::{padding, xdr};
-use super::model::{Dataset, Kind, Variable};
+use super::model::{Dataset, Kind};
 use super::project::{Item, Slab};
+use super::row_blocks;
 use super::rows::Rows;
-use crate::app::App;
-use crate::domains::Domain;
+use super::source::{Source, string_length};
 use crate::http::error::Answer;
-use crate::reading;
 use crate::stream::Blocks;
-
-/// A request for elements.
-#[derive(Clone)]
-pub(super) struct Source {
-    pub app: App,
-    pub domain: Arc<Domain>,
-    pub dataset: Arc<Dataset>,
-}
-
-impl Source {
-    /// The elements of a hyperslab in the bytes that `encode` makes.
-    pub fn blocks<E>(&self, slab: &Slab, mut encode: E) -> Answer<Blocks>
-    where
-        E: FnMut(icecore::session::Values, &Variable) -> Result<Vec<u8>> + Send + 'static,
-    {
-        let source = self.clone();
-        let number = slab.variable;
-        let Some(variable) = self.dataset.variable(number) else { return Ok(Box::new(std::iter::empty())) };
-        let view = self.domain.session.array(&variable.path)?;
-        let parts = slab.picks.clone().into_blocks(view.grid(), view.meta().dtype.size(), self.domain.session.limits());
-        Ok(Box::new(parts.map(move |part| {
-            let Some(variable) = source.dataset.variable(number) else { return Ok(Bytes::new()) };
-            let named = |mut error: Error| {
-                error.message = format!("{}: {}", variable.path, error.message);
-                error
-            };
-            let values = reading::read(&source.app, &source.domain, &view, &part.selection()?)?;
-            Ok(source.app.buffers.lend(encode(values, variable).map_err(named)?))
-        })))
-    }
-}
 
 enum Piece {
     Bytes(Vec<u8>),
@@ -68,7 +34,7 @@ pub(super) fn dods(source: &Source, items: &[Item]) -> Answer<(Blocks, Option<u6
         match piece {
             Piece::Bytes(bytes) => Box::new(std::iter::once(Ok(Bytes::from(bytes)))),
             Piece::Rows(rows) => {
-                rows.blocks(&source).unwrap_or_else(|failure| Box::new(std::iter::once(Err(failure))))
+                row_blocks::blocks(&rows, &source).unwrap_or_else(|failure| Box::new(std::iter::once(Err(failure))))
             }
             Piece::Slab(slab) => {
                 let made = source.blocks(&slab, |values, variable| {
@@ -88,11 +54,6 @@ impl Piece {
             Self::Slab(_) | Self::Rows(_) => 0,
         }
     }
-}
-
-/// Bytes of a text in an array of single bytes.
-pub(super) fn string_length(variable: &Variable) -> u64 {
-    if variable.kind == Kind::Char { variable.axes.last().map_or(1, |axis| axis.length) } else { 0 }
 }
 
 fn add(dataset: &Dataset, item: &Item, pieces: &mut Vec<Piece>, length: &mut Option<u64>) -> Result<()> {

@@ -56,7 +56,10 @@ async fn table(
 /// A selection of a group as a netCDF file. Its length is always sent, so that an interrupted download goes on.
 async fn netcdf(State(app): State<App>, Path(key): Path<String>, headers: HeaderMap, params: Params) -> Answer {
     let node = key.strip_suffix(NETCDF).ok_or_else(|| {
-        Failure::missing(format!("/nc/{key} has no ending {NETCDF}"), "GET /nc/REPOSITORY[@VERSION][/GROUP].nc?var=NAME")
+        Failure::missing(
+            format!("/nc/{key} has no ending {NETCDF}"),
+            "GET /nc/REPOSITORY[@VERSION][/GROUP].nc?var=NAME",
+        )
     })?;
     let mut answer = file(&app, ("nc", node, NETCDF), &headers, &params, true).await?;
     let name = node.rsplit('/').next().unwrap_or_default().trim_end_matches(NETCDF);

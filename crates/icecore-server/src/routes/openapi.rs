@@ -121,7 +121,14 @@ const OPERATIONS: &[Operation] = &[
         &["dap4.ce", "dap4.checksum"],
         DAP,
     ),
-    ("get", "/thredds/{key}", "opendap", "A catalog of THREDDS: [FOLDER/]catalog.xml or .html", &[], &["application/xml", "text/html"]),
+    (
+        "get",
+        "/thredds/{key}",
+        "opendap",
+        "A catalog of THREDDS: [FOLDER/]catalog.xml or .html",
+        &[],
+        &["application/xml", "text/html"],
+    ),
     (
         "get",
         "/nc/{key}",
