@@ -97,6 +97,22 @@ def venv(name: str, *packages: str) -> None:
     run(UV, "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
 
 
+def mpi() -> None:
+    """mpi4py and MPICH: ranks of a parallel model."""
+    run(UV, "pip", "install", "-q", "--python", sys.executable, "mpi4py>=4", "mpich>=4")
+
+
+def dap() -> None:
+    """Clients of OPeNDAP in Python."""
+    venv("dap", "netCDF4>=1.7", "pydap>=3.5", "siphon>=0.10", "xarray>=2025.1")
+
+
+def netcdf() -> None:
+    """ncdump, nccopy, NCO and CDO, from Debian."""
+    if not all(map(shutil.which, ("ncdump", "ncks", "cdo"))):
+        run("apt-get", "install", "-y", "--no-install-recommends", "netcdf-bin", "nco", "cdo")
+
+
 def chromium() -> None:
     """Playwright, with the system's chromium where there is one."""
     run(UV, "pip", "install", "-q", "--python", sys.executable, "playwright>=1.50")
@@ -111,6 +127,11 @@ def typescript() -> None:
         return
     packages = ("typescript@5.9.3", "openapi-typescript@7.13.0", "@types/node@20")
     run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), *packages)
+
+
+def codecs_js() -> None:
+    """What codecs-js/ is built and tested with."""
+    run("npm", "ci", "--no-fund", "--no-audit", "--prefix", str(ROOT / "codecs-js"))
 
 
 def axe() -> None:
@@ -130,8 +151,12 @@ STEPS: dict[str, Callable[[], None]] = {
     "peers": peers,
     "frames": frames,
     "root": root,
+    "mpi": mpi,
+    "dap": dap,
+    "netcdf": netcdf,
     "chromium": chromium,
     "axe": axe,
+    "codecs_js": codecs_js,
     "typescript": typescript,
 }
 

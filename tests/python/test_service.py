@@ -229,7 +229,16 @@ def test_every_face_wants_a_user(folder: Path, tmp_path: Path) -> None:
     add = [sys.executable, "-m", "icecore", "serve", "--users", str(users), "--add-user", "ann"]
     subprocess.run(add, input="secret\n", text=True, check=True, env=os.environ)
     ann = {"authorization": "Basic YW5uOnNlY3JldA=="}
-    paths = ["/?domain=/moon.icecore", "/zarr/moon.icecore/zarr.json", "/tables/moon.icecore/obs/rdr.csv"]
+    paths = [
+        "/?domain=/moon.icecore",
+        "/zarr/moon.icecore/zarr.json",
+        "/tables/moon.icecore/obs/rdr.csv",
+        "/dap/moon.icecore.dds",
+        "/dap/moon.icecore.dmr",
+        "/nc/moon.icecore/obs.nc",
+        "/thredds/catalog.xml",
+        "/thredds/moon.icecore/catalog.xml",
+    ]
     with serving(folder, "--users", users, "--cache", tmp_path / "cache") as endpoint:
         for path in paths:
             assert get(endpoint + path)[0] == 401, path

@@ -213,5 +213,8 @@ def test_a_right_that_was_taken_away_holds_for_no_version_and_no_group(owned: st
     commit(owned)
     for file in (f"d@{before}", "d/g", f"d@{before}/g", "d@main"):
         assert ask(f"{owned}/view/api/node?file={file}&path=/", "GET", "bob") == 403, file
+        for path in (f"dap/{file}.dds", f"dap/{file}.dap", f"nc/{file}.nc", f"thredds/{file}/catalog.xml"):
+            assert ask(f"{owned}/{path}", "GET", "bob") == 403, path
+            assert ask(f"{owned}/{path}", "GET", "") == 401, path
         assert ask(f"{owned}/?domain=/{file}", "GET", "bob") == 403, file
         assert ask(f"{owned}/view/api/node?file={file}&path=/", "GET", "ann") == 200, file

@@ -44,7 +44,7 @@ pub use analyzer::measure::{Options, measure};
 pub use analyzer::measurement::{Figure, Measurement, State};
 pub use analyzer::sample::sample;
 pub use chain::Chain;
-pub use codecs::{Planes, codec_names, crc32, crc32c};
+pub use codecs::{Planes, codec_names, crc32, crc32c, swap_uniform};
 pub use decode_pair::{Job, decode_pair};
 pub use defaults::default_codecs;
 pub use dtype::{DType, VIEW};

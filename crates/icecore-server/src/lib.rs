@@ -1,11 +1,12 @@
 //! The service: repositories over HTTP, as HDF REST (the API of HSDS) and as plain Zarr v3.
 //!
-//! `domains` finds and opens domains, `hdf5` describes them as HDF5, `live` holds changes that are not committed yet. `hdf`
-//! and `zarr` are the two interfaces, `stream` sends large values block by block, `routes` is what surrounds them. Reads block, so they run on tokio's pool for blocking work; nothing else blocks.
+//! `domains` finds and opens domains, `hdf5` describes them as HDF5, `live` holds changes that are not committed yet. `hdf`,
+//! `zarr` and `dap` are the interfaces, `stream` sends large values block by block, `routes` is what surrounds them. Reads block, so they run on tokio's pool for blocking work; nothing else blocks.
 
 mod app;
 mod buffers;
 mod config;
+mod dap;
 mod delegate;
 mod domains;
 #[cfg(feature = "fuzzing")]
@@ -17,6 +18,7 @@ mod kept;
 mod live;
 mod long_body;
 mod metrics;
+mod reading;
 mod routes;
 mod serve;
 mod spool;

@@ -23,7 +23,7 @@ use crate::http::tls::Certificate;
 use crate::routes::identify::identified;
 use crate::routes::receive::received;
 use crate::routes::{delegated, health, openapi, origin, page};
-use crate::{hdf, zarr};
+use crate::{dap, hdf, zarr};
 
 /// Maximum time for responses in flight after a request to stop.
 const GRACE: Duration = Duration::from_secs(30);
@@ -155,12 +155,14 @@ pub async fn until(is_over: impl Fn() -> bool) {
 fn router(app: App) -> Router {
     let predicate = DefaultPredicate::new();
     let values = if app.config.compress_values { "application/x-none" } else { "application/octet-stream" };
-    let compression = CompressionLayer::new().compress_when(predicate.and(NotForContentType::const_new(values)));
+    let compression = CompressionLayer::new()
+        .compress_when(predicate.and(NotForContentType::const_new(values)).and(NotForContentType::const_new(dap::DAP)));
     let layer = |app: &App| App::clone(app);
     let routes = Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(health::metrics))
         .merge(zarr::routes())
+        .merge(dap::routes())
         .merge(delegated::routes())
         .merge(openapi::routes())
         .merge(page::routes())
@@ -183,7 +185,7 @@ fn router(app: App) -> Router {
 async fn unknown(uri: Uri) -> Answer<()> {
     let hint = match uri.path().strip_suffix('/') {
         Some(path) if !path.is_empty() => format!("without the slash at the end: {path}"),
-        _ => "see GET /view/, /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
+        _ => "see GET /view/, /about, /domains, /groups, /datasets, /zarr/REPOSITORY/zarr.json, /dap/REPOSITORY.html, /thredds/catalog.html, /tables/REPOSITORY/TABLE.csv, /products, /health, /metrics".to_owned(),
     };
     Err(Failure::missing(format!("there is nothing at {}", uri.path()), hint))
 }

@@ -242,14 +242,17 @@ def delegate(cache: Path | None, plugins: list[str]) -> Delegate:
     """Return what answers for the native server."""
     from functools import partial
 
+    from icecore.cli.read.read_group import selector
     from icecore.ingest.follow.file_indexes import Indexes
     from icecore.products.served import product
     from icecore.service.delegate import Delegate, page_file
+    from icecore.service.netcdf import netcdf
     from icecore.service.tables import table
     from icecore.service.view.answers import answer
 
     answers: dict[str, Any] = {
         "tables": table,
+        "nc": partial(netcdf, selector=selector),
         "products": partial(product, plugins=frozenset(plugins)),
         "page": page_file,
         "view": answer,

@@ -28,8 +28,8 @@ _BLOCK = 64 << 20
 _SMALL, _TOGETHER = 4 << 20, 32 << 20
 
 Box = tuple[slice, ...]
-#: returns the index of an array, one item for each axis
-Select = Callable[[Array], tuple[Any, ...]]
+#: returns the index of an array, one item for each axis; None leaves the array out
+Select = Callable[[Array], "tuple[Any, ...] | None"]
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,13 @@ def variables(group: Group, select: Select, storage: Storage) -> list[Variable]:
         if not node.is_array:
             continue
         array = Array(group.repo, node)
+        part = select(array)
+        if part is None:
+            continue
         parent = group.repo[node.parent]
         assert isinstance(parent, Group)
         names = dimension_names(parent, known)[node.name]
-        index = list(select(array))
+        index = list(part)
         kept = [axis for axis, item in enumerate(index) if not is_int(item)]
         shape = tuple(_length(index[axis], array.shape[axis]) for axis in kept)
         is_decoded = storage.is_decoded and not _is_coded_time(array)

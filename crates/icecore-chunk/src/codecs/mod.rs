@@ -20,6 +20,7 @@ mod prefix_sum;
 mod registry;
 mod word;
 
+pub use array::swap_uniform;
 pub(crate) use array::{BitRound, Delta, Pco, Swap, Transpose};
 pub(crate) use array_codec::ArrayCodec;
 pub(crate) use byte_codec::BytesCodec;

@@ -72,7 +72,7 @@ impl Record {
 ///
 /// # Errors
 /// `permission`.
-pub(super) fn check(app: &Shared, address: &Address, caller: &Caller, action: &str) -> Answer<()> {
+pub(crate) fn check(app: &Shared, address: &Address, caller: &Caller, action: &str) -> Answer<()> {
     let record = Record::of(app, address);
     if allows(&record.owner, &record.acls, caller, action) {
         Ok(())

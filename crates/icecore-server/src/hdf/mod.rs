@@ -15,7 +15,7 @@ mod edit_links;
 mod edit_long;
 mod edit_objects;
 mod edit_value;
-mod folder_record;
+pub(crate) mod folder_record;
 mod folders;
 mod links;
 mod object;

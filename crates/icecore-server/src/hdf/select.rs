@@ -1,8 +1,6 @@
 //! Requests for elements: parse selection, fields and form, and read.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
@@ -18,7 +16,7 @@ use crate::hdf5::types::H5Type;
 use crate::hdf5::wire;
 use crate::http::error::Answer;
 use crate::http::params::Params;
-use crate::http::size::check_size;
+use crate::reading;
 
 /// A dataset with its request.
 pub(super) struct Reading {
@@ -70,17 +68,7 @@ impl Reading {
 
     /// Reads the elements of a selection, with all fields.
     pub fn whole(&self, selection: &Selection) -> Result<Values> {
-        let begun = Instant::now();
-        let view = &self.dataset.view;
-        check_size(selection.out_len(), view.meta().dtype.size(), self.app.config.limits.elements)?;
-        let (values, report) = self.domain.session.read_into(view, selection, self.app.buffers.take())?;
-        let metrics = &self.app.metrics;
-        metrics.blocks.fetch_add(1, Ordering::Relaxed);
-        metrics.value_bytes.fetch_add(values.bytes.len() as u64, Ordering::Relaxed);
-        metrics.fetched_bytes.fetch_add(report.bytes_fetched, Ordering::Relaxed);
-        metrics.chunks.fetch_add(report.chunks, Ordering::Relaxed);
-        metrics.read_micros.fetch_add(begun.elapsed().as_micros() as u64, Ordering::Relaxed);
-        Ok(values)
+        reading::read(&self.app, &self.domain, &self.dataset.view, selection)
     }
 
     /// Keeps the requested fields of elements.

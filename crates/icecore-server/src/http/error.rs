@@ -58,6 +58,15 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// The status, and the error as clients get it, for interfaces with a form of errors of their own.
+    pub fn public(self) -> (StatusCode, Error) {
+        let error = public(self.error);
+        let (message, hint) = (redact(&error.message), redact(&error.hint));
+        (self.status, Error::new(error.kind, message).hint(hint))
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.error.kind, redact(&self.error.message))
@@ -97,9 +106,8 @@ impl From<Error> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let Self { status, error } = self;
-        let error = public(error);
-        let (message, hint) = (redact(&error.message), redact(&error.hint));
+        let (status, error) = self.public();
+        let Error { message, hint, .. } = &error;
         let body = json!({
             "status": status.as_u16(),
             "kind": error.kind.code(),
@@ -112,7 +120,7 @@ impl IntoResponse for Failure {
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
-        if let Some(reason) = reason(&message) {
+        if let Some(reason) = reason(message) {
             answer.extensions_mut().insert(reason);
         }
         answer
@@ -132,7 +140,8 @@ fn public(error: Error) -> Error {
 /// Responses of the framework, which have no kind and no hint, as those of the service.
 pub(crate) fn explained(answer: Response) -> Response {
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("application/json") {
+    // DAP's errors have a form of their own.
+    if kind.starts_with("application/json") || answer.headers().contains_key("content-description") {
         return answer;
     }
     let failure = match answer.status() {

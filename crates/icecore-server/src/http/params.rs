@@ -52,6 +52,11 @@ fn takes_path(parts: &Parts) -> bool {
 }
 
 impl Params {
+    /// The request of a user without parameters, for interfaces that read the query in their own way.
+    pub fn of(caller: Caller) -> Self {
+        Self { caller, ..Self::default() }
+    }
+
     /// The request's user.
     pub fn caller(&self) -> &Caller {
         &self.caller

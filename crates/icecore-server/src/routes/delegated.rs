@@ -1,4 +1,5 @@
-//! Routes that the program beside the service answers: `/tables/REPOSITORY[@VERSION]/PATH[.SUFFIX]` and `/products`.
+//! Routes that the program beside the service answers: `/tables/REPOSITORY[@VERSION]/PATH[.SUFFIX]`,
+//! `/nc/REPOSITORY[@VERSION][/GROUP].nc` and `/products`.
 
 use std::sync::Arc;
 
@@ -27,9 +28,12 @@ const MOST_SOURCES: usize = 10_000;
 /// Endings of a table's name that choose a format.
 const SUFFIXES: [&str; 5] = [".arrow", ".arrows", ".parquet", ".geoparquet", ".csv"];
 
+const NETCDF: &str = ".nc";
+
 pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/tables/{*key}", get(table))
+        .route("/nc/{*key}", get(netcdf))
         .route("/products", get(products))
         .route("/products/{name}", get(product).post(run))
 }
@@ -41,25 +45,57 @@ async fn table(
     headers: HeaderMap,
     params: Params,
 ) -> Answer {
-    let shared = Arc::clone(&app);
     let (node, suffix) = match SUFFIXES.iter().find_map(|suffix| Some((key.strip_suffix(suffix)?, *suffix))) {
-        Some((node, suffix)) => (format!("/{node}"), suffix),
-        None => (format!("/{key}"), ""),
+        Some((node, suffix)) => (node, suffix),
+        None => (key.as_str(), ""),
     };
-    let given = params.clone();
-    let (located, tag) = app.blocking(move || shared.located(&node, &given)).await?;
-    let tag = etag::tag(&tag, "table");
-    if let Some(same) = etag::unchanged(&headers, &tag) {
+    let is_part = method == Method::HEAD || headers.contains_key(header::RANGE);
+    file(&app, ("tables", node, suffix), &headers, &params, is_part).await
+}
+
+/// A selection of a group as a netCDF file. Its length is always sent, so that an interrupted download goes on.
+async fn netcdf(State(app): State<App>, Path(key): Path<String>, headers: HeaderMap, params: Params) -> Answer {
+    let node = key.strip_suffix(NETCDF).ok_or_else(|| {
+        Failure::missing(
+            format!("/nc/{key} has no ending {NETCDF}"),
+            "GET /nc/REPOSITORY[@VERSION][/GROUP].nc?var=NAME",
+        )
+    })?;
+    let mut answer = file(&app, ("nc", node, NETCDF), &headers, &params, true).await?;
+    let name = node.rsplit('/').next().unwrap_or_default().trim_end_matches(NETCDF);
+    let name: String = name.chars().filter(|c| is_plain(*c)).collect();
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}{NETCDF}\"")) {
+        answer.headers_mut().insert(header::CONTENT_DISPOSITION, value);
+    }
+    Ok(answer)
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '@')
+}
+
+/// A file that the program makes of a node (collection, node and suffix); `is_part`: its length or a part is asked for.
+async fn file(
+    app: &App,
+    (collection, node, suffix): (&'static str, &str, &str),
+    headers: &HeaderMap,
+    params: &Params,
+    is_part: bool,
+) -> Answer {
+    let (shared, given, name) = (Arc::clone(app), params.clone(), format!("/{node}"));
+    let (located, tag) = app.blocking(move || shared.located(&name, &given)).await?;
+    let tag = etag::tag(&tag, collection.trim_end_matches('s'));
+    if let Some(same) = etag::unchanged(headers, &tag) {
         return Ok(same);
     }
-    let asked = Asked { located: vec![located], name: suffix.to_owned(), ..asked(&app, "tables", &params, &headers) };
-    if method == Method::HEAD || headers.contains_key(header::RANGE) {
-        let key = format!("{key}?{:?} {} {tag}", asked.params, asked.accept);
-        if let Some(answer) = part(&app, key, asked.clone(), &headers, &tag).await? {
+    let asked = Asked { located: vec![located], name: suffix.to_owned(), ..asked(app, collection, params, headers) };
+    if is_part {
+        let key = format!("{collection} {node}{suffix}?{:?} {} {tag}", asked.params, asked.accept);
+        if let Some(answer) = part(app, key, asked.clone(), headers, &tag).await? {
             return Ok(etag::with(answer, &tag));
         }
     }
-    Ok(etag::with(answered(&app, asked).await?, &tag))
+    Ok(etag::with(answered(app, asked).await?, &tag))
 }
 
 /// The table's length, or bytes of it; None for one that is too large for a file.

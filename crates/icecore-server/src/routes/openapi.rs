@@ -27,6 +27,13 @@ const TABLES: &[&str] = &[
     "application/vnd.apache.arrow.file",
     "application/vnd.apache.arrow.stream",
 ];
+const DAP: &[&str] = &[
+    "text/plain",
+    "text/html",
+    "application/octet-stream",
+    "application/vnd.opendap.dap4.dataset-metadata+xml",
+    "application/vnd.opendap.dap4.data",
+];
 const DOMAIN: &[&str] = &["domain"];
 const PAGED: &[&str] = &["domain", "Limit", "Marker"];
 const SCAN: &[&str] = &["columns", "where", "within", "xy", "source", "limit"];
@@ -106,6 +113,30 @@ const OPERATIONS: &[Operation] = &[
         SCAN,
         TABLES,
     ),
+    (
+        "get",
+        "/dap/{key}",
+        "opendap",
+        "OPeNDAP: REPOSITORY[@VERSION][/GROUP] with .dds, .das, .dods, .ascii, .info, .ver, .html, .dmr or .dap",
+        &["dap4.ce", "dap4.checksum"],
+        DAP,
+    ),
+    (
+        "get",
+        "/thredds/{key}",
+        "opendap",
+        "A catalog of THREDDS: [FOLDER/]catalog.xml or .html",
+        &[],
+        &["application/xml", "text/html"],
+    ),
+    (
+        "get",
+        "/nc/{key}",
+        "opendap",
+        "A selection as a netCDF-4 file: REPOSITORY[@VERSION][/GROUP].nc; other parameters are dimensions",
+        &["var", "bbox"],
+        &["application/x-netcdf"],
+    ),
     ("get", "/products", "products", "The products of the service", &[], JSON),
     ("get", "/products/{name}", "products", "The parameters of a product, as JSON Schema", &[], JSON),
     (
@@ -148,7 +179,7 @@ fn described() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {"title": "icecore", "version": env!("CARGO_PKG_VERSION"),
-                 "description": "HDF REST as HSDS serves it, plain Zarr v3, tables and products."},
+                 "description": "HDF REST as HSDS serves it, plain Zarr v3, OPeNDAP, tables and products."},
         "paths": paths,
         "components": {"schemas": schemas::all()},
     })
@@ -223,6 +254,7 @@ mod tests {
             include_str!("../serve.rs"),
             include_str!("openapi.rs"),
             include_str!("page.rs"),
+            include_str!("../dap/mod.rs"),
         ];
         let parts = sources
             .iter()

@@ -18,6 +18,12 @@ pub struct Values {
 }
 
 impl Values {
+    /// Elements that are in memory already; `blobs` hold the texts of variable length.
+    #[must_use]
+    pub fn new(dtype: DType, bytes: Vec<u8>, blobs: Vec<Arc<[u8]>>) -> Self {
+        Self { dtype, bytes, blobs }
+    }
+
     /// Elements of fixed length.
     #[must_use]
     pub fn fixed(dtype: DType, bytes: Vec<u8>) -> Self {

@@ -65,7 +65,8 @@ fn swap_fields(bytes: &mut [u8], units: &[(usize, usize)], itemsize: usize) {
     }
 }
 
-fn swap_uniform(bytes: &mut [u8], unit: usize) {
+/// Reverses the bytes of each unit of this many bytes.
+pub fn swap_uniform(bytes: &mut [u8], unit: usize) {
     #[cfg(target_arch = "x86_64")]
     if crate::cpu_features::has_avx2() {
         // SAFETY: the processor has AVX2.

@@ -24,6 +24,7 @@ pub(super) mod transpose;
 
 pub(crate) use bitround::BitRound;
 pub(crate) use byte_order::Swap;
+pub use byte_order::swap_uniform;
 pub(crate) use delta::Delta;
 pub(crate) use pco::Pco;
 pub(crate) use transpose::Transpose;
