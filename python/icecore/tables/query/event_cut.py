@@ -91,7 +91,7 @@ class Expression:
         return cls(ast.Name(name, ast.Load()), name)
 
     def with_aliases(self, aliases: Mapping[str, str]) -> Expression:
-        """Return the expression with names of ``aliases`` replaced by the expressions that they stand for.
+        """Return the expression with names of ``aliases`` replaced by their expressions.
 
         Raises:
             Error: ``invalid`` for aliases that refer to each other in a circle, or that can't be parsed.
@@ -167,7 +167,7 @@ class _Names(ast.NodeTransformer):
 
 
 class _Aliases(ast.NodeTransformer):
-    """Replaces names by the expressions that they stand for; ``within`` are the aliases around."""
+    """Replaces names by their expressions; ``within`` are the aliases around."""
 
     def __init__(self, aliases: Mapping[str, str], within: tuple[str, ...]) -> None:
         self._aliases, self._within = aliases, within
@@ -184,7 +184,7 @@ class _Aliases(ast.NodeTransformer):
         return found
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Visit the arguments; names of functions are no columns."""
+        """Visit the arguments; names of functions stay."""
         return ast.Call(node.func, [self.visit(each) for each in node.args], node.keywords)
 
 
