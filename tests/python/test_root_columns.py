@@ -105,8 +105,8 @@ def test_polars_and_duckdb_have_the_columns_of_the_table(tree) -> None:
     assert frame.columns == list(events_table)
     events = theirs.arrays()
     assert frame["Muon_pt"].to_list() == events.Muon_pt[events.met > 40].to_list()
-    longest = duckdb.sql("select max(len(Muon_pt)) from events_table").fetchone()
-    assert longest == (int(ak.max(ak.num(events.Muon_pt))),)
+    longest = duckdb.sql("select max(len(Muon_pt)) from events_table").fetchall()
+    assert longest == [(int(ak.max(ak.num(events.Muon_pt))),)]
 
 
 def test_aliases_in_columns_and_cuts(tree) -> None:
@@ -156,7 +156,8 @@ def test_lengths_of_collections_of_an_rntuple(tmp_path: Path) -> None:
     for name in table:
         assert equal(table.arrays(name)[name], theirs[name].array())
     assert equal(table.arrays("_collection0.Muon_pt")["_collection0.Muon_pt"], theirs["Muon_pt"].array())
-    some = theirs.arrays(["Muon_pt"], "nMuon > 2").Muon_pt
+    every = theirs["Muon_pt"].array()
+    some = every[ak.num(every) > 2]
     assert equal(table.arrays("Muon_pt", "nMuon > 2").Muon_pt, some)
 
 
