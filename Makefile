@@ -83,6 +83,7 @@ lint: build  ## formatters, linters, types, module cycles, workflows
 	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/docs/charts.py --check
 	$(BIN)/python tools/viewer.py --check
+	$(BIN)/python tools/static_page.py --check
 	$(BIN)/python tools/lint_files.py
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny --log-level error check; else echo "cargo-deny is not installed: licences and advisories are not checked"; fi
 
@@ -99,8 +100,9 @@ miri:  ## undefined behaviour in the portable code of our codecs and decoders (r
 	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --test portable && \
 	cargo +nightly miri test -p icecore-chunk --target-dir target/miri --lib -- unzstd::portable_tests inflate::pair
 
-viewer:  ## the page of `icecore serve`, from viewer/ into the package (needs node)
+viewer:  ## the page of `icecore serve` from viewer/, and its static one from codecs-js/, into the package (needs node)
 	python3 tools/viewer.py
+	python3 tools/static_page.py
 
 # make release VERSION=0.2.0
 release: build  ## check everything, set the version, date the changelog, commit; prints the commands for tag and push

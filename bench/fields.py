@@ -37,13 +37,18 @@ def touch(quick: bool) -> None:
     child.touch(4e-6 * math.prod(shape(quick)))
 
 
-def slab(first: int) -> np.ndarray:
-    """Sixteen time steps from `first` on: a row of shards."""
+def waves(first: int, seed: int, noise: float) -> np.ndarray:
+    """Sixteen time steps from `first` on, float32: waves, a gradient, noise in all bits."""
     t, z, y, x = np.meshgrid(*(np.arange(n) for n in SHARD), indexing="ij", sparse=True)
     t = t + first
-    waves = 8 * np.sin(x / 17 + t / 5) * np.cos(y / 13) + 3 * np.sin(t / 24 * 2 * np.pi)
-    noise = np.random.default_rng((7, first)).standard_normal(SHARD, dtype="f4") * np.float32(0.3)
-    return cut((280 - 2 * z + waves).astype("f4") + noise, 16)
+    smooth = 8 * np.sin(x / 17 + t / 5) * np.cos(y / 13) + 3 * np.sin(t / 24 * 2 * np.pi)
+    rough = np.random.default_rng((seed, first)).standard_normal(SHARD, dtype="f4") * np.float32(noise)
+    return (280 - 2 * z + smooth).astype("f4") + rough
+
+
+def slab(first: int) -> np.ndarray:
+    """Sixteen time steps from `first` on: a row of shards, rounded to 16 bits."""
+    return cut(waves(first, 7, 0.3), 16)
 
 
 def whole(quick: bool) -> np.ndarray:

@@ -19,11 +19,7 @@ DIMS = ("time", "z", "y", "x")
 
 def slab(first: int) -> np.ndarray:
     """Sixteen time steps from ``first`` on, float32, as a model writes them: nothing is rounded."""
-    t, z, y, x = np.meshgrid(*(np.arange(n) for n in fields.SHARD), indexing="ij", sparse=True)
-    t = t + first
-    waves = 8 * np.sin(x / 17 + t / 5) * np.cos(y / 13) + 3 * np.sin(t / 24 * 2 * np.pi)
-    noise = np.random.default_rng((13, first)).standard_normal(fields.SHARD, dtype="f4") * np.float32(0.1)
-    return (280 - 2 * z + waves).astype("f4") + noise
+    return fields.waves(first, 13, 0.1)
 
 
 def slabs(quick: bool) -> Iterator[np.ndarray]:

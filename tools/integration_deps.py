@@ -97,6 +97,11 @@ def venv(name: str, *packages: str) -> None:
     run(UV, "pip", "install", "-q", "--python", str(place / "bin" / "python"), *packages)
 
 
+def mpi() -> None:
+    """mpi4py and MPICH: ranks of a parallel model."""
+    run(UV, "pip", "install", "-q", "--python", sys.executable, "mpi4py>=4", "mpich>=4")
+
+
 def dap() -> None:
     """Clients of OPeNDAP in Python."""
     venv("dap", "netCDF4>=1.7", "pydap>=3.5", "siphon>=0.10", "xarray>=2025.1")
@@ -124,6 +129,11 @@ def typescript() -> None:
     run("npm", "install", "--no-fund", "--no-audit", "--prefix", str(place), *packages)
 
 
+def codecs_js() -> None:
+    """What codecs-js/ is built and tested with."""
+    run("npm", "ci", "--no-fund", "--no-audit", "--prefix", str(ROOT / "codecs-js"))
+
+
 def axe() -> None:
     """axe-core: checks that the page can be used with keyboard and screen reader."""
     place = HOME / "axe"
@@ -141,10 +151,12 @@ STEPS: dict[str, Callable[[], None]] = {
     "peers": peers,
     "frames": frames,
     "root": root,
+    "mpi": mpi,
     "dap": dap,
     "netcdf": netcdf,
     "chromium": chromium,
     "axe": axe,
+    "codecs_js": codecs_js,
     "typescript": typescript,
 }
 

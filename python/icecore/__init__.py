@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from icecore.repository.open import create, open
     from icecore.repository.read_plan import Plan
     from icecore.repository.repo import Repo
+    from icecore.sources.catalogs import find
     from icecore.tables.query.table import Table
+    from icecore.tables.query.union import union
     from icecore.writing.writer import Writer
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "assay",
     "clone",
     "create",
+    "find",
     "gwpy",
     "link",
     "open",
@@ -58,6 +61,7 @@ __all__ = [
     "relink",
     "repair",
     "run",
+    "union",
 ]
 
 _HOMES = {
@@ -71,6 +75,7 @@ _HOMES = {
     "assay": "icecore.ingest.assay",
     "clone": "icecore.repository.history.copies",
     "create": "icecore.repository.open",
+    "find": "icecore.sources.catalogs",
     "gwpy": "icecore.integrations.gwpy",
     "link": "icecore.ingest.link",
     "open": "icecore.repository.open",
@@ -80,6 +85,7 @@ _HOMES = {
     "relink": "icecore.ingest.relink",
     "repair": "icecore.repository.history.copies",
     "run": "icecore.products.run",
+    "union": "icecore.tables.query.union",
 }
 
 

@@ -126,6 +126,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "votable": ("astropy",),
     "root": ("awkward", "uproot"),
     "gw": ("gwpy", "igwn_segments"),
+    "find": ("earthaccess", "pystac_client", "gwosc", "gwdatafind"),
     "serve": (),
     "all": (),
 }

@@ -69,12 +69,15 @@ def test_a_server_that_sends_a_few_bytes_at_a_time_is_refused(site, tmp_path):
     assert caught.value.kind == "network"
 
 
-def test_archives_on_a_server_are_refused_with_what_to_do(site):
-    with zipfile.ZipFile(site.folder / "x.zarr.zip", "w") as archive:
-        archive.writestr("zarr.json", "{}")
+def test_members_of_archives_on_a_server(site, tmp_path):
+    with zipfile.ZipFile(site.folder / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("cities.csv", "name,height\nKiel,5\nBern,540\n")
+    icecore.pack(f"{site.url}/x.zip", tmp_path / "r", group="/t")
+    assert icecore.open(tmp_path / "r").table("/t")["height"][...].tolist() == [5, 540]
+    (site.folder / "cut.zip").write_bytes((site.folder / "x.zip").read_bytes()[:-30])
     with pytest.raises(errors.Error) as caught:
-        open_source(f"{site.url}/x.zarr.zip")
-    assert (caught.value.kind, caught.value.hint.partition(":")[0]) == ("format", "download it")
+        open_source(f"{site.url}/cut.zip")
+    assert caught.value.kind == "corrupt"
 
 
 def test_other_formats_over_http(site):

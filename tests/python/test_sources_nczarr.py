@@ -52,9 +52,9 @@ def test_as_netcdf_reads_it(tmp_path, mode):
 
 
 def test_a_zarr_folder_on_a_server_without_ranges(tmp_path, unranged):
-    with pytest.raises(icecore.Error, match="is a Zarr folder on a web server") as caught:
+    with pytest.raises(icecore.Error, match="doesn't send ranges") as caught:
         icecore.link(f"{unranged}/a.zarr", tmp_path / "r.icecore", group="/g")
-    assert caught.value.kind == "unsupported"
+    assert caught.value.kind == "network"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import h5py
+import icecore
 import netCDF4
 import numcodecs
 import numpy as np
@@ -133,7 +134,12 @@ def test_zarr_folders(tmp_path, version):
     assert same(entry.read((slice(1, 3), slice(2, 5))), data[1:3, 2:5])
     assert amap.arrays["/words"].read((slice(0, 3),)).tolist() == ["a", "grüße", ""]
     assert amap.arrays["/flag"].read(())[()] == np.True_
-    assert all(not e.linked and e.note for e in amap.arrays.values())
+    assert all(e.linked and not e.note for e in amap.arrays.values())
+    icecore.link(tmp_path / "x.zarr", tmp_path / "r", group="/")
+    repo = icecore.open(tmp_path / "r")
+    assert same(repo["/g/a"][...], data)
+    assert repo["/words"][...].tolist() == ["a", "grüße", ""]
+    assert repo["/flag"][...] == np.True_
 
 
 @pytest.mark.parametrize("version", [2, 3])

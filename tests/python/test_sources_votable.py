@@ -81,6 +81,12 @@ def test_stated_nulls(tmp_path: Path) -> None:
     np.testing.assert_array_equal(repo["/t/x"][...], [1.5, np.nan])
 
 
+def test_on_a_server(site, tmp_path: Path) -> None:
+    written(site.folder / "x.xml", "tabledata")
+    icecore.pack(f"{site.url}/x.xml", tmp_path / "r.icecore", group="/t")
+    assert icecore.open(tmp_path / "r.icecore").table("/t")["big"][...].tolist() == [2**60, 5, -7]
+
+
 def test_several_tables_and_none(tmp_path: Path) -> None:
     data = "<DATA><TABLEDATA><TR><TD>{}</TD></TR></TABLEDATA></DATA>"
     one = '<TABLE name="{}"><FIELD name="n" datatype="int"/>' + data + "</TABLE>"

@@ -110,7 +110,9 @@ impl Writer {
             let version = joint_commit::version(session, assets, &changes, message).await?;
             // Before it is published: its seal is synchronised together with the files that it seals.
             let _unsealed_is_valid = self.write_seal(&version, session.snapshot_id()).await;
-            joint_commit::publish(session, assets, &self.branch, &version).await?;
+            if let Some([before, after]) = joint_commit::publish(session, assets, &self.branch, &version).await? {
+                self.shared.accept(&before, after);
+            }
             *session = joint_commit::committed(session, assets, version.id());
             return Ok(version.id().to_string());
         }
@@ -311,21 +313,47 @@ mod tests {
         assert_eq!(repo.log(None, None).unwrap().len(), 33);
     }
 
-    #[test]
-    fn without_a_lock_small_arrays_of_many_writers_share_manifests() {
-        let repo = without_a_lock("compete-arrays");
+    /// Adds an array of two chunks and stores the second one.
+    fn set(writer: &Writer, path: &str, value: u8) -> Result<()> {
         let document = json!({"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "uint8", "fill_value": 0,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}},
             "chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}]});
-        let document = document.to_string();
-        let set = |writer: &Writer, path: &str, value: u8| {
-            writer.add_array(path, document.as_bytes())?;
-            writer.set_chunks(path, &[(1, ChunkPlace::Inline(vec![value].into()))])
+        writer.add_array(path, document.to_string().as_bytes())?;
+        writer.set_chunks(path, &[(1, ChunkPlace::Inline(vec![value].into()))])
+    }
+
+    #[test]
+    fn the_list_of_versions_of_an_own_commit_is_not_checked_again() {
+        let home = tempfile::tempdir().unwrap();
+        let repo = Repo::create(&Storage::new(home.path().join("r").display().to_string())).unwrap();
+        let current = || {
+            let shared = repo.shared().unwrap();
+            let (info, _) =
+                run(async { shared.repository().asset_manager().fetch_repo_info().await.map_err(error::repository) })
+                    .unwrap();
+            shared.is_checked(&info)
         };
+        let writer = repo.writer("main").unwrap();
+        for i in 0..3 {
+            set(&writer, &format!("/a{i}"), i).unwrap();
+            writer.commit("step").unwrap();
+            assert!(current(), "{i}");
+        }
+        // the object of another handle is checked when it is met
+        let other = Repo::open(&Storage::new(home.path().join("r").display().to_string())).unwrap();
+        other.create_tag("t", None).unwrap();
+        assert!(!current());
+        set(&writer, "/b", 1).unwrap();
+        writer.commit("after it").unwrap();
+        assert!(current());
+    }
+
+    #[test]
+    fn without_a_lock_small_arrays_of_many_writers_share_manifests() {
+        let repo = without_a_lock("compete-arrays");
         std::thread::scope(|scope| {
             for thread in 0..4u8 {
                 let repo = &repo;
-                let set = &set;
                 scope.spawn(move || {
                     for i in 0..4u8 {
                         let writer = repo.writer("main").unwrap();

@@ -124,6 +124,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
     }
     let open = Repository::open(Arc::clone(&backend)).config(options::config(&root, &storage.options)?).execute();
     let detect = Repository::fetch_spec_version(backend, None);
+    let mut checked = None;
     let (repository, first) = if root.is_remote() {
         // The root object is fetched twice, concurrently: the second copy serves the first look-up.
         let (repository, first) = futures::join!(open, detect);
@@ -131,6 +132,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
     } else {
         if let Some(info) = detect.await.map_err(|e| missing(&during, e))?.and_then(info) {
             root::check(&root, &info).map_err(error::during(&during))?;
+            checked = Some(info);
         }
         (open.await, None)
     };
@@ -148,7 +150,7 @@ async fn open_at(root: Root, storage: &Storage, lock: Lock, backend: SharedBacke
         repository.reopen(Some(access.config), Some(access.credentials)).await.map_err(error::repository)?;
     let is_restricted = storage.allow_links.is_some();
     let opened = Opened { repository: Arc::new(repository), prefixes: access.prefixes, recorded };
-    Ok(RepoState::new(root, storage.options.clone(), lock, is_restricted, opened, first))
+    Ok(RepoState::new(root, storage.options.clone(), lock, is_restricted, opened, first, checked))
 }
 
 fn info(detected: DetectedSpecVersion) -> Option<Arc<RepoInfo>> {

@@ -19,7 +19,7 @@ from icecore.cli.process import configure, describe, leave
 #: name (``run``: ``run_product``), with ``EXAMPLES`` for its help
 FOLDERS = {
     "write.": ("demo", "link", "pack", "relink", "reframe", "assay"),
-    "read.": ("ls", "info", "read", "query", "run", "restore", "export", "explain", "plot", "trend"),
+    "read.": ("find", "ls", "info", "read", "query", "run", "restore", "export", "explain", "plot", "trend"),
     "versions.": (
         "log",
         "diff",

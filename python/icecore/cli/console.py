@@ -90,6 +90,11 @@ def examples(*lines: str) -> str:
     return "\b\nExamples (after `icecore demo`):\n" + "\n".join(f"  {line}" for line in lines)
 
 
+#: an address whose last part has a suffix
+_FEDERATIONS = ("osdf://", "pelican://")
+_FILE = re.compile(r"\.[A-Za-z0-9]{1,7}(?::[^/]*|/)?(?:\?.*)?$")
+
+
 def settings(pairs: list[str] | None) -> dict[str, str]:
     """Parse ``KEY=VALUE`` options to a dictionary."""
     result = {}
@@ -109,10 +114,29 @@ def _pair(pair: str) -> tuple[str, str, str]:
 
 
 def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str] | None = None) -> Repo:
-    """Open the repository of a command."""
+    """Open the repository of a command, or a source file, which is linked into a repository in memory."""
     from icecore.repository.open import open
 
-    return open(repo, storage=settings(storage), allow_links=allow_links)
+    options = settings(storage)
+    # Some servers answer every address, also those of a repository's parts below a file.
+    is_web = repo.startswith(("http://", "https://"))
+    is_file = (is_web and _FILE.search(repo) and ".icecore" not in repo) or repo.startswith(_FEDERATIONS)
+    if is_file and (found := _source(repo, options)) is not None:
+        return found
+    try:
+        return open(repo, storage=options, allow_links=allow_links)
+    except errors.Error as error:
+        if is_file or error.kind not in ("format", "not-found"):
+            raise
+        if (found := _source(repo, options)) is None:
+            raise
+        return found
+
+
+def _source(name: str, options: dict[str, str]) -> Repo | None:
+    from icecore.ingest.source_in_memory import opened
+
+    return opened(name, options)
 
 
 def emit(value: Any, as_json: bool, plain: str, fold: bool = True, done: str = "") -> None:

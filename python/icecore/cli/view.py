@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -17,7 +17,13 @@ import typer
 from icecore.cli.console import AllowLinks, StorageOption, print_stderr, settings
 from icecore.repository import address
 
-EXAMPLES = ("icecore view icecore-demo/demo.icecore --help",)
+if TYPE_CHECKING:
+    from icecore.repository.repo import Repo
+
+EXAMPLES = (
+    "icecore view icecore-demo/demo.icecore --help",
+    "icecore view icecore-demo/demo.icecore --static demo-page",
+)
 
 
 def view(
@@ -31,6 +37,14 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the browser; otherwise only print the URL.")
     ] = True,
+    static: Annotated[
+        str | None,
+        typer.Option(
+            "--static",
+            metavar="DIR",
+            help="Write the page into a new folder instead, for any web server beside the repository.",
+        ),
+    ] = None,
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     storage: StorageOption = None,
     allow_links: AllowLinks = None,
@@ -39,7 +53,12 @@ def view(
 
     The service listens on this machine alone. Its URL is printed to stdout; it contains a secret, so that
     other users and web pages can't open it.
+
+    --static DIR writes a folder that needs no service: a web server or bucket that serves the folder and the
+    repository is enough. The page shows this version, and reads packed chunks in the browser.
     """
+    if static is not None:
+        return _write_static(repo, static, settings(storage))
     from icecore import _icecore
     from icecore.cli.serve import delegate, storage_of
     from icecore.sources.files import access
@@ -60,10 +79,12 @@ def view(
             _open(url)
 
     _check(place)
+    linked = _linked(place, options["storage"])
+    opens = [] if linked else _openable(place)
     try:
-        with access.only([*_openable(place), *(options["allow_links"] or [])]):
+        with access.only([*opens, *(options["allow_links"] or [])]):
             _icecore.serve(
-                [f"{name}={place}"],
+                [f"{name}={linked.url if linked else place}"],
                 host="127.0.0.1",
                 port=port,
                 ready=ready,
@@ -73,6 +94,23 @@ def view(
             )
     except KeyboardInterrupt:
         print_stderr("stopped")
+
+
+def _write_static(repo: str, folder: str, storage: dict[str, Any]) -> None:
+    import icecore
+    from icecore import errors
+    from icecore.service import static_page
+
+    place, _ = address.split_ref(repo)
+    _check(place)
+    if not address.is_url(place) and address.local(place).is_file():
+        raise errors.make(
+            "unsupported", f"--static needs a repository, {place} is a file", f"icecore pack {place} REPO"
+        )
+    reasons = static_page.write(icecore.open(repo, storage=storage or None), folder, _name(place))
+    for reason, count in reasons.items():
+        print_stderr(f"note: {count} array{'s' if count > 1 else ''} can't be shown: they {reason}")
+    print_stderr(f"serve {folder} and {place} from one web server, and open {folder}/index.html there")
 
 
 def query(name: str, version: str | None, path: str) -> str:
@@ -95,6 +133,17 @@ def _check(place: str) -> None:
 
     if not address.is_url(place) and not address.local(place).exists():
         raise errors.make("not-found", f"there is no {place}", "name a repository or a file")
+
+
+def _linked(place: str, storage: dict[str, str]) -> Repo | None:
+    """Return a repository in memory that is linked to a file on a server; None for everything else."""
+    from icecore.ingest.plan.repository_source import is_repository
+    from icecore.ingest.source_in_memory import filled
+    from icecore.sources.files.identity import is_remote
+
+    if not is_remote(place) or is_repository(place):
+        return None
+    return filled(place, f"memory://{secrets.token_hex(8)}", storage)
 
 
 def _name(place: str) -> str:

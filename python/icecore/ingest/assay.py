@@ -9,15 +9,17 @@ from math import inf, prod
 from pathlib import Path
 
 from icecore import errors
-from icecore.analyzer import choose_codec, file_compressors, peer_codecs
+from icecore.analyzer import choose_codec, file_compressors, lossy_peers, peer_codecs
 from icecore.analyzer.assay_result import ArrayAssay, Assay
 from icecore.analyzer.extrapolate import Spread
 from icecore.analyzer.measure import KEPT, Goal, Measurement, measure
 from icecore.analyzer.sample import Kind, Sample, take, within
+from icecore.codecs import rounding
 from icecore.display.progress import ProgressCall
 from icecore.display.progress_bar import reported
 from icecore.display.text import label
 from icecore.ingest.options import AssayOptions
+from icecore.ingest.plan import bounded_loss
 from icecore.ingest.plan.repository_source import is_repository, stored_entry
 from icecore.ingest.plan.resolve_sources import gather
 from icecore.ingest.write.linked_read import linked_readers
@@ -74,11 +76,22 @@ def assay(options: AssayOptions) -> Assay:
     """
     if not 0 <= options.seconds < inf:
         raise errors.make("invalid", f"{options.seconds} seconds for measuring", "0 or more, for example 12")
+    rules = _rules(options.loss)
     with reported(options.progress, "assay") as call:
-        return _measured(options, call)
+        return _measured(options, rules, call)
 
 
-def _measured(options: AssayOptions, progress: ProgressCall | None) -> Assay:
+def _rules(loss: str | None) -> rounding.Rules | None:
+    if loss is None:
+        return None
+    rules, codec = rounding.split(loss)
+    if rules is None or codec != "auto":
+        hint = "for example round(abs=0.01), without a codec behind it"
+        raise errors.make("codec", f"{loss!r:.80} is not a rule of rounding", hint)
+    return rules
+
+
+def _measured(options: AssayOptions, rules: rounding.Rules | None, progress: ProgressCall | None) -> Assay:
     began = time.perf_counter()
     source, array, seconds = options.source, options.array, options.seconds
     goals = [Goal.of("archive"), Goal.of("balanced", options.bandwidth), Goal.of("speed")]
@@ -100,11 +113,16 @@ def _measured(options: AssayOptions, progress: ProgressCall | None) -> Assay:
         if progress is not None:
             progress(entry.path, done, total)
         share = seconds * entry.nbytes / max(total, 1)
-        arrays.append(_array(entry, read, goals, own, options.portable, share))
+        rule = _rule(rules, entry)
+        rounded = bounded_loss.rounded(replace(entry, rounding=rule), read) if rule is not None else read
+        figures = _array(entry, rounded, goals, own, options.portable, share)
+        if rule is not None:
+            figures = _beside(figures, entry, read, rule, options.portable)
+        arrays.append(figures)
         done += entry.nbytes
     if progress is not None:
         progress(name, done, total)
-    notes = [*notes, *_NOTES, *peer_codecs.notes()]
+    notes = [*notes, *_NOTES, *peer_codecs.notes(), *(lossy_peers.notes() if rules is not None else ())]
     return Assay(name, arrays, [], notes, time.perf_counter() - began, failures)
 
 
@@ -186,6 +204,25 @@ def _array(
         found.choices,
         time.perf_counter() - began,
     )
+
+
+def _rule(rules: rounding.Rules | None, entry: ArrayEntry) -> rounding.Rounding | None:
+    if rules is None or entry.dtype.kind != "f":
+        return None
+    return rules.named(entry.path) or rules.rest
+
+
+def _beside(
+    found: ArrayAssay, entry: ArrayEntry, read: Reader, rule: rounding.Rounding, portable: bool
+) -> ArrayAssay:
+    """Return the measurements of a rounded array, with those of the lossy peers on its exact values."""
+    if portable or rule.kind != "abs":
+        return found
+    kind = Kind(entry.data_type, entry.dtype, entry.fill_value)
+    size = prod(found.chunk) * zarr_dtypes.itemsize(entry.dtype)
+    exact = take(kind, entry.shape, found.chunk, read, size, 3 * size, entry.sparse())
+    peers = lossy_peers.measure(exact, rule.value)
+    return replace(found, candidates=sorted([*found.candidates, *peers], key=lambda each: -each.ratio))
 
 
 def _as_packed(

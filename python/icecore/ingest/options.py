@@ -484,6 +484,14 @@ class AssayOptions(Reported):
     )
     bandwidth: str | float | None = common.bandwidth("balanced")
     portable: bool = common.portable()
+    loss: str | None = option(
+        None,
+        "a rule of rounding, such as ``round(abs=0.01)``: arrays of floats are measured as they would be "
+        "rounded. With an absolute bound, zfp, SZ3 and SPERR are measured beside them where their packages "
+        "are installed; they are never chosen.",
+        help="Measure floats rounded, as 'round(abs=0.01)'; with abs= also zfp, SZ3, SPERR if installed.",
+        metavar="RULE",
+    )
     seconds: float = option(
         12.0,
         "approximate limit of the total wall time; at least three parts of chunks of each array are "

@@ -40,7 +40,7 @@ def table_to_dask(table: Table, columns: Sequence[str] | None, where: str | None
         import dask.dataframe as dd
     except ImportError:
         raise errors.needs("dask", "to_dask needs dask") from None
-    names = [*table, *table._lists] if columns is None else table._names(columns)
+    names = list(table) if columns is None else table._names(columns)
     read = partial(_partition, Sealed(table), names, where)
     ranges = row_ranges(table, names)
     return dd.from_map(read, ranges, meta=read((0, 0)), enforce_metadata=False)

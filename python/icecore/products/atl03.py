@@ -215,7 +215,7 @@ def read_segments(
     rows, first = _places(beam, found["segment_id"])
     _check_order(beam, "segment_dist_x", found["segment_dist_x"])
     time, velocity = found["delta_time"].astype("f8"), found["velocity_sc"].astype("f8")
-    others = {name: without_fill(table[name], found[name]) for name in geo}
+    others = {name: without_fill(table._columns[name], found[name]) for name in geo}
     others |= _corrections(beam, rows, corr)
     return Segments(
         found["segment_id"].astype("i8"),
@@ -269,7 +269,10 @@ def _corrections(beam: Beam, rows: np.ndarray, names: list[str]) -> dict[str, np
     if not names:
         return {}
     table = beam.source.repo.table(f"{beam.path}/geophys_corr", names)
-    return {name: without_fill(table[name], values)[rows] for name, values in table.to_numpy(names).items()}
+    return {
+        name: without_fill(table._columns[name], values)[rows]
+        for name, values in table.to_numpy(names).items()
+    }
 
 
 def without_fill(array: Array, values: np.ndarray) -> np.ndarray:

@@ -295,19 +295,15 @@ class Inputs:
                     "mismatch", f"{root.path} is an array", f"name its group: {root._node.parent}"
                 )
             return Source(name, repo, root.path)
-        from icecore.ingest.link import link
-        from icecore.ingest.pack import pack
+        from icecore.ingest.source_in_memory import fill
 
         repo = create("memory://")
         try:
-            link(name, repo, "/", variables=self.variables)
+            fill(name, repo, variables=self.variables)
         except errors.Error as error:
-            if error.kind == "unsupported" and "text" in error.message:
-                pack(name, repo, group="/table")  # numbers of text tables can't be linked
-            elif error.kind == "not-found" and self.variables is not None:
-                link(name, repo, "/")  # the product names what is missing
-            else:
+            if error.kind != "not-found" or self.variables is None:
                 raise
+            fill(name, repo)  # the product names what is missing
         return Source(name, repo.at("main"), "/")
 
 

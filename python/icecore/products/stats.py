@@ -115,7 +115,7 @@ def _numeric(table: Table, columns: list[str] | None) -> list[str]:
     """Return the columns that were named, or all columns of numbers with one value per row."""
     if columns is not None:
         return columns
-    return [name for name, array in table.columns.items() if array.dtype.kind in "iuf" and array.ndim == 1]
+    return [name for name, array in table._columns.items() if array.dtype.kind in "iuf" and array.ndim == 1]
 
 
 def _quoted(name: str) -> str:

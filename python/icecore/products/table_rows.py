@@ -149,7 +149,7 @@ def time_column(table: Table) -> str:
     Raises:
         Error: ``not-found``.
     """
-    for name, array in table.columns.items():
+    for name, array in table._columns.items():
         if array.dtype.kind == "M" or " since " in str(array.attrs.get("units", "")):
             return name
     message = f"{table.path} has no column of times (a time dtype, or units such as seconds since 2018-01-01)"

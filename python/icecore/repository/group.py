@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from icecore import errors
 from icecore.repository import address
+from icecore.repository.list_columns import ListNode, folded
 from icecore.repository.nodes import Member
 
 if TYPE_CHECKING:
@@ -135,12 +136,15 @@ class Group(Member, Members):
     def _members(self) -> list[Node]:
         return self._repo._members(self.path)
 
+    def _listed(self) -> list[Node | ListNode]:
+        return folded(self._repo._below(self.path), self._repo._node)
+
     def __repr__(self) -> str:
         from icecore.display import tree
 
-        return tree.text(self._repo._below(self.path), self.path, f"<icecore.Group {self.path}>")
+        return tree.text(self._listed(), self.path, f"<icecore.Group {self.path}>")
 
     def _repr_html_(self) -> str:
         from icecore.display import html
 
-        return html.hierarchy(self._repo._below(self.path), self.path, self.path)
+        return html.hierarchy(self._listed(), self.path, self.path)

@@ -11,6 +11,7 @@ from icecore.repository import address, channel_names
 from icecore.repository.array import Array
 from icecore.repository.cached_property import cached_property
 from icecore.repository.group import Group, Members
+from icecore.repository.list_columns import folded
 from icecore.repository.nodes import Node, hidden, suggestion
 
 if TYPE_CHECKING:
@@ -197,9 +198,9 @@ class Hierarchy(Members):
     def __repr__(self) -> str:
         from icecore.display import tree
 
-        return tree.text(self._visible(), "/", f"<icecore.Repo {self.url}@{self.ref}>")
+        return tree.text(folded(self._visible()), "/", f"<icecore.Repo {self.url}@{self.ref}>")
 
     def _repr_html_(self) -> str:
         from icecore.display import html
 
-        return html.hierarchy(self._visible(), "/", f"{self.url}@{self.ref}")
+        return html.hierarchy(folded(self._visible()), "/", f"{self.url}@{self.ref}")

@@ -9,7 +9,7 @@ from typing import Any
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.repo import Repo
-from icecore.repository.storage import storage_options
+from icecore.repository.storage import logins, storage_options
 from icecore.repository.storage.native import open_native
 
 
@@ -94,7 +94,7 @@ def create(
         message, hint = f"{place} is inside the repository {outer[0]}", "write to a group of it: --group"
         raise errors.make("invalid", message, f"{hint} {outer[1]} --into {outer[0]}")
     try:
-        return Repo(_icecore.Repo.create(place, storage), storage, None)
+        return Repo(_icecore.Repo.create(place, logins.with_logins(place, storage)), storage, None)
     except errors.Error as error:
         if exist_ok and error.kind == "exists":
             return Repo(open_native(place, None, storage, None), storage, None)

@@ -24,6 +24,8 @@ PROVIDERS = {
     "table": ("icecore.tables.query.table", "Table"),
     "to_dask": ("icecore.integrations.dask", "to_dask"),
     "table_to_dask": ("icecore.integrations.dask", "table_to_dask"),
+    "table_to_dask_awkward": ("icecore.integrations.dask_awkward", "table_to_dask_awkward"),
+    "table_to_nanoevents": ("icecore.integrations.nanoevents", "nanoevents"),
     "to_xarray": ("icecore.integrations.xarray", "to_xarray"),
     "trend": ("icecore.timeseries.trend", "trend"),
     "view": ("icecore.service.view_in_notebook", "view"),

@@ -148,8 +148,6 @@ def _unknown(source: str) -> errors.Error:
         hint = TO_UTF8
     elif start.startswith(HDF4):
         found, hint = "is HDF4", "make HDF5 of it: h4toh5convert, of the HDF Group's H4toH5 tools"
-    elif start.startswith(b"PK") and is_remote(source):
-        hint = "download it: of zip archives on a server only .npz is read"
     elif is_commented(start):
         hint = f"{COMMENTED}, or put a line of names above them if it is a part of their values"
     elif is_printable(start):

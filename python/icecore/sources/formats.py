@@ -16,14 +16,14 @@ from urllib.parse import urlsplit
 
 from icecore import errors
 from icecore.sources.files import tree_address as trees
-from icecore.sources.files.byte_source import ByteSource, open_bytes, whole
+from icecore.sources.files.byte_source import ByteSource, open_bytes, open_file, whole
 from icecore.sources.files.identity import is_remote, local_path
 from icecore.sources.files.signatures import GWF, HDF5, NETCDF3, NPY, is_root
 from icecore.sources.files.zip_directory import ZARR, zarr_folder
 
 _DIRECTORY, _EMPTY = 1 << 16, 32
 #: ends of addresses that may be folders on a server
-_FOLDERS = ("/", ".parq", ".parquet")
+_FOLDERS = ("/", ".zarr", ".parq", ".parquet")
 #: beginnings of reference files: their own keys, or metadata of a Zarr store
 _REFERENCES = re.compile(rb'"(refs|gen|([^"\\]*/)?(\.zgroup|\.zarray|\.zattrs|\.zmetadata|zarr\.json))"\s*:')
 
@@ -73,12 +73,12 @@ def _is_hdf5(source: ByteSource, start: bytes) -> bool:
 
 def _is_zarr_zip(source: ByteSource, start: bytes) -> bool:
     """Whether a zip archive has Zarr metadata in its directory, at its root or in its top-level directory."""
-    if not start.startswith(b"PK\x03\x04") or is_remote(source.identity.url):
+    if not start.startswith(b"PK\x03\x04"):
         return False
     import zipfile
 
     try:
-        with zipfile.ZipFile(local_path(source.identity.url)) as archive:
+        with open_file(local_path(source.identity.url)) as file, zipfile.ZipFile(file) as archive:
             return zarr_folder(archive) is not None
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return False
@@ -96,8 +96,6 @@ def _is_npz(source: ByteSource, start: bytes) -> bool:
 def _is_table(source: ByteSource, start: bytes) -> bool:
     from icecore.sources.tables import matches
 
-    if start.startswith(b"PK") and is_remote(source.identity.url):
-        return False  # members of archives on a server are not read
     return matches(source, start)
 
 
@@ -154,6 +152,20 @@ def _is_zarr_folder(path: str) -> bool:
     return any(os.path.isfile(os.path.join(path, name)) for name in ZARR)
 
 
+def _is_remote_zarr(address: str) -> bool:
+    """Whether a bucket's prefix or a web server's folder has metadata of Zarr."""
+    return address.endswith(_FOLDERS) and any(_has(f"{address.rstrip('/')}/{name}") for name in ZARR)
+
+
+def _has(address: str) -> bool:
+    try:
+        return whole(address).lstrip().startswith(b"{")
+    except errors.Error as error:
+        if error.kind in ("source-missing", "permission", "format"):
+            return False
+        raise
+
+
 def _is_parquet_folder(path: str) -> bool:
     try:
         with builtins.open(os.path.join(path, ".zmetadata"), "rb") as file:
@@ -208,7 +220,12 @@ FORMATS = [
     Format("HDF5 or netCDF-4", "icecore.sources.hdf5", _is_hdf5),
     Format("a VOTable", "icecore.sources.votable", _is_votable),
     Format("table (PDS3, PDS4, CSV, also zipped)", "icecore.sources.tables", _is_table),
-    Format("Zarr folder", "icecore.sources.zarr.store", is_folder=_is_zarr_folder),
+    Format(
+        "Zarr folder",
+        "icecore.sources.zarr.store",
+        is_folder=_is_zarr_folder,
+        is_remote_folder=_is_remote_zarr,
+    ),
     Format(
         "kerchunk references in Parquet",
         "icecore.sources.kerchunk",

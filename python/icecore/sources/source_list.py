@@ -2,40 +2,62 @@
 
 from __future__ import annotations
 
-import builtins
 import glob
 import os
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from shlex import quote
+from urllib.parse import urljoin, urlsplit
 
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.nodes import suggestion
-from icecore.sources.files import object_stores
+from icecore.sources import catalogs
+from icecore.sources.files import object_stores, pelican, web_folders
 from icecore.sources.files import tree_address as trees
+from icecore.sources.files.byte_source import open_file
 from icecore.sources.files.identity import is_remote, local_path
-from icecore.sources.formats import Format, folder_format, format_of, known_formats, list_format
+from icecore.sources.formats import (
+    Format,
+    folder_format,
+    format_of,
+    known_formats,
+    list_format,
+    remote_folder_format,
+)
 
 #: largest number of names that are searched for a similar one; more would take too long per missing file
 _FEW = 500
+#: number of concurrent requests
+_ASKED = 16
+_XROOTD = ("root", "roots", "xroot", "xroots")
 
 
 def expand(source: str | os.PathLike[str]) -> list[str]:
     """Return the files that a source argument names, sorted.
 
     It may be a file, a directory (every file of a known format below it that is not in a repository), a glob,
-    ``@list.txt`` (one source per line, relative to the list), an http(s) URL, an object or a
-    glob of objects (``s3://bucket/*.h5``), or a Zarr store.
+    ``@list.txt`` (one source per line, relative to the list), an http(s) URL, a pattern or directory on a web
+    server, an object or a glob of objects (``s3://bucket/*.h5``), a Zarr store, or a question to a
+    catalogue (``cmr:ATL03?bbox=…``).
 
     Raises:
-        Error: ``source-missing`` if nothing matches, ``format`` for a repository.
+        Error: ``source-missing`` if nothing matches, ``format`` for a repository; kinds of
+            :func:`icecore.sources.catalogs.find`.
     """
     source = os.fspath(source)
+    if catalogs.is_search(source) and not os.path.exists(source):
+        found = catalogs.urls(source)
+        for url in found:
+            object_stores.grant(url, source)  # options of the call, for buckets only
+        return [pelican.address(url) if pelican.is_federation(url) else local_path(url) for url in found]
+    if pelican.is_federation(source):
+        return [pelican.address(source)]
     if object_stores.is_object(source) and glob.has_magic(source):
         return object_stores.matching(source)
     source = local_path(source)
     if is_remote(source):
-        return [source]
+        return _on_server(source)
     if source.startswith("~") and not os.path.exists(source):
         source = os.path.expanduser(source)  # shells do not expand it between quotes
     if (names := listed(source)) is not None:
@@ -63,9 +85,42 @@ def expand(source: str | os.PathLike[str]) -> list[str]:
         raise errors.make(
             "unsupported",
             f"{source}: files can't be linked or packed from {scheme}://",
-            "give an address on http(s)://, s3://, gs:// or az://, or download it",
+            "give an address on http(s)://, s3://, gs://, az:// or osdf://, or download it"
+            + ("; most XRootD servers answer https, too" if scheme in _XROOTD else ""),
         )
     raise errors.make("source-missing", f"no file at {source}", _beside(source))
+
+
+def _on_server(source: str) -> list[str]:
+    """Return the files that a URL names: itself, or those of a directory or a pattern."""
+    if (row := list_format(urlsplit(source).path)) is not None:
+        return _listed(row, source)
+    if object_stores.is_object(source):
+        return [source]
+    pattern, tree = trees.split(source)
+    if web_folders.is_pattern(pattern):
+        return [f"{url}:{tree}" if tree else url for url in web_folders.matching(pattern)]
+    if not web_folders.is_folder(source) or remote_folder_format(source) is not None:
+        return [source]
+    urls = web_folders.files_below(source)
+    with ThreadPoolExecutor(_ASKED) as pool:
+        found = [url for url, known in zip(urls, pool.map(_is_known, urls), strict=True) if known]
+    if not found:
+        raise errors.make(
+            "source-missing", f"no file of a known format below {source}", f"known: {known_formats()}"
+        )
+    return found
+
+
+def _is_known(url: str) -> bool:
+    """Whether a file on a server has a known format, or can't be opened, which is reported later.
+
+    Links of a page that lead to no file are not files of the directory.
+    """
+    try:
+        return format_of(url) is not None
+    except errors.Error as error:
+        return error.kind != "source-missing"
 
 
 def _beside(source: str) -> str:
@@ -91,11 +146,15 @@ def listed(source: str) -> list[str] | None:
     if not source.startswith("@") or os.path.exists(source):
         return None
     path, tree = source[1:], ""
-    if not os.path.exists(path) and ":" in path:
+    if is_remote(path):
+        path, tree = trees.split(path)
+    elif not os.path.exists(path) and ":" in path:
         path, _, tree = path.rpartition(":")
     try:
-        with builtins.open(path, encoding="utf-8-sig") as file:
-            lines = [line.strip() for line in file]
+        with open_file(path) as file:
+            lines = [line.strip() for line in file.read().decode("utf-8-sig").splitlines()]
+    except errors.Error:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"can't read the list {path}: {reason}"
@@ -108,6 +167,11 @@ def listed(source: str) -> list[str] | None:
     base = os.path.dirname(path)
     if tree:
         names = [f"{name}:{tree}" for name in names]
+    if is_remote(path):
+        if any(name.startswith(("file://", "/", "~")) for name in names):
+            message = f"{path}: a server names files of this machine"
+            raise errors.make("permission", message, "download the list, and look at it")
+        return [name if "://" in name else urljoin(path, name) for name in names]
     return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
 
 

@@ -62,15 +62,17 @@ pub(crate) async fn version(
     Ok(snapshot)
 }
 
-/// Puts a version at the end of its branch, whose newest version must still be the session's.
+/// Puts a version at the end of its branch, whose newest version must still be the session's. Returns the root objects
+/// before and after.
 pub(crate) async fn publish(
     session: &Session,
     assets: &AssetManager,
     branch: &str,
     version: &Snapshot,
-) -> SessionResult<()> {
+) -> SessionResult<Option<[Arc<RepoInfo>; 2]>> {
     let parent = session.snapshot_id();
     let updates = session.config().num_updates_per_repo_info_file();
+    let mut made = None;
     let add = |info: Arc<RepoInfo>, backup: &str, _| {
         let tip = info.resolve_branch(branch).map_err(ICError::inject::<RepositoryErrorKind>)?;
         if tip != *parent {
@@ -81,10 +83,12 @@ pub(crate) async fn publish(
         let listed = SnapshotInfo { parent_id: Some(parent.clone()), ..own };
         let kind = UpdateType::NewCommitUpdate { branch: branch.to_owned(), new_snap_id: version.id() };
         let added = info.add_snapshot(assets.spec_version(), listed, Some(branch), kind, None, backup, updates);
-        Ok(Arc::new(added.map_err(ICError::inject::<RepositoryErrorKind>)?))
+        let added = Arc::new(added.map_err(ICError::inject::<RepositoryErrorKind>)?);
+        made = Some([info, Arc::clone(&added)]);
+        Ok(added)
     };
     match assets.update_repo_info(session.config().repo_update_retries(), add).await {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(made),
         Err(RepositoryError { kind: RepositoryErrorKind::Conflict { expected_parent, actual_parent }, context }) => {
             Err(SessionError { kind: SessionErrorKind::Conflict { expected_parent, actual_parent }, context })
         }

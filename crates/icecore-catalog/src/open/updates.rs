@@ -4,11 +4,12 @@
 //! also lists the latest updates, newest first: the newest update of a branch determines where it must be, or that it
 //! was deleted.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use flatbuffers::{ForwardsUOffset, Vector};
 use icechunk::format::SnapshotId;
-use icechunk::format::flatbuffers::generated::{self, ObjectId12, Ref, Update, UpdateType};
+use icechunk::format::flatbuffers::generated::{self, ObjectId12, Ref, SnapshotInfo, Update, UpdateType};
 use icechunk::format::snapshot::Snapshot;
 use icecore_grid::Result;
 
@@ -17,7 +18,7 @@ use crate::error::damaged;
 /// Rejects a root object whose names differ from the result of its updates, or whose commits have other parents. The
 /// caller has verified its structure and its indexes.
 pub(crate) fn agree(root: &generated::Repo) -> Result<()> {
-    let versions = Versions::of(root);
+    let versions = Versions(root.snapshots());
     let mut recorded = Recorded {
         branches: Kind::new("branch", root.branches(), &versions),
         tags: Kind::new("tag", root.tags(), &versions),
@@ -50,24 +51,42 @@ fn shown(id: &Id) -> String {
     SnapshotId::new(*id).to_string()
 }
 
-/// The versions' ids and parents.
-struct Versions {
-    parents: HashMap<Id, Option<Id>>,
-    ids: Vec<Id>,
-}
+/// The versions, in the order of their ids.
+#[derive(Clone, Copy)]
+struct Versions<'a>(Vector<'a, ForwardsUOffset<SnapshotInfo<'a>>>);
 
-impl Versions {
-    fn of(root: &generated::Repo) -> Self {
-        let ids: Vec<Id> = root.snapshots().iter().map(|version| version.id().0).collect();
-        let parent = |at: i32| usize::try_from(at).ok().and_then(|at| ids.get(at)).copied();
-        let parents = root.snapshots().iter().map(|v| (v.id().0, parent(v.parent_offset()))).collect();
-        Self { parents, ids }
+impl<'a> Versions<'a> {
+    fn get(&self, at: usize) -> Option<SnapshotInfo<'a>> {
+        (at < self.0.len()).then(|| self.0.get(at))
+    }
+
+    fn find(&self, id: &Id) -> Option<SnapshotInfo<'a>> {
+        let (mut low, mut high) = (0, self.0.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let version = self.0.get(middle);
+            match version.id().0.cmp(id) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Some(version),
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    fn has(&self, id: &Id) -> bool {
+        self.find(id).is_some()
+    }
+
+    fn parent(&self, version: &SnapshotInfo<'a>) -> Option<SnapshotInfo<'a>> {
+        usize::try_from(version.parent_offset()).ok().and_then(|at| self.get(at))
     }
 
     /// The parent of a commit must be the version that was its branch's newest, if both still exist; after an expiration
     /// (`was_expired`) it may be an ancestor of that.
     fn follows(&self, child: &Id, parent: &Id, was_expired: bool) -> Result<()> {
-        let Some(found) = self.parents.get(child).filter(|_| self.parents.contains_key(parent)) else { return Ok(()) };
+        let Some(found) = self.find(child).filter(|_| self.has(parent)) else { return Ok(()) };
+        let found = self.parent(&found).map(|version| version.id().0);
         if found.as_ref() == Some(parent) || (was_expired && found.as_ref().is_some_and(|f| self.descends(parent, f))) {
             return Ok(());
         }
@@ -77,14 +96,14 @@ impl Versions {
     }
 
     fn descends(&self, version: &Id, ancestor: &Id) -> bool {
-        let mut at = Some(version);
+        let mut at = self.find(version);
         // no longer than the list, whose parents may form a circle in a damaged file
-        for _ in 0..=self.ids.len() {
-            let Some(id) = at else { return false };
-            if id == ancestor {
+        for _ in 0..=self.0.len() {
+            let Some(version) = at else { return false };
+            if version.id().0 == *ancestor {
                 return true;
             }
-            at = self.parents.get(id).and_then(Option::as_ref);
+            at = self.parent(&version);
         }
         false
     }
@@ -101,7 +120,7 @@ struct Kind<'a> {
 
 impl<'a> Kind<'a> {
     fn new(what: &'static str, refs: Vector<'a, ForwardsUOffset<Ref<'a>>>, versions: &Versions) -> Self {
-        let at = |r: Ref<'a>| versions.ids.get(r.snapshot_index() as usize).map(|id| (r.name(), *id));
+        let at = |r: Ref<'a>| versions.get(r.snapshot_index() as usize).map(|version| (r.name(), version.id().0));
         let now = refs.iter().filter_map(at).collect();
         Self { what, now, settled: HashSet::new(), oldest: HashMap::new() }
     }
@@ -110,7 +129,7 @@ impl<'a> Kind<'a> {
 struct Recorded<'a> {
     branches: Kind<'a>,
     tags: Kind<'a>,
-    versions: Versions,
+    versions: Versions<'a>,
     /// Expiring may remove names without listing them.
     was_expired: bool,
     /// Versions may be missing legitimately, after garbage collection.
@@ -147,7 +166,7 @@ impl<'a> Recorded<'a> {
 
     /// A commit that made this version the branch's newest; `on_top` if its parent was the branch's newest version.
     fn commit(&mut self, branch: &'a str, id: &ObjectId12, on_top: bool) -> Result<()> {
-        if !self.was_swept && !self.versions.parents.contains_key(&id.0) {
+        if !self.was_swept && !self.versions.has(&id.0) {
             return Err(bad(&format!("version {} was committed to {branch} and is not listed", shown(&id.0))));
         }
         if let Some(later) = self.branches.oldest.remove(branch) {

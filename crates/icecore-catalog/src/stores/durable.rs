@@ -111,7 +111,7 @@ impl DurableStore {
         }
         if state.is_due(bytes) {
             let (state, root) = (Arc::clone(state), self.root.clone());
-            // Nobody waits: files that fail are removed, which the commit that needs them will find.
+            // Nothing waits for it: files that fail are removed, which the commit that needs them finds.
             let _in_the_background = tokio::task::spawn_blocking(move || state.settle(&root));
         }
         Ok(())

@@ -73,7 +73,7 @@ impl Unsynced {
     }
 
     /// Synchronises before a pointer to the files is published. An error if files were removed since the commit began,
-    /// whoever was told: they may be those that it refers to.
+    /// even if another caller got it too: they may be those that the pointer needs.
     pub fn settle_to_publish(&self, root: &FilePath) -> io::Result<()> {
         let _turn = lock(&self.turn);
         let settled = self.settle_now(root);

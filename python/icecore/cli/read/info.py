@@ -58,6 +58,7 @@ def info(
     Prints shape, dtype, chunks, codecs, compression ratio, storage of the chunks, and attributes.
     """
     from icecore.repository.array import Array
+    from icecore.repository.list_columns import has_lists
 
     if file_system:
         found = _file_system(repo)
@@ -67,7 +68,10 @@ def info(
     if files:
         _print_files(item, json)
         return
-    facts = _array(item) if isinstance(item, Array) else _group(item)
+    if isinstance(item, Array):
+        facts = _array(item)
+    else:
+        facts = _lists(item) if has_lists(item._node) else _group(item)
     if versions:
         facts["versions"] = _versions(item.repo)
     emit(facts, json, _text(facts))
@@ -180,16 +184,44 @@ def _trends(array: Array) -> str | None:
     return f"{'stale' if old else 'fresh'}, windows of {lengths}" if found else None
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _lists(group: Group) -> dict[str, Any]:
+    """Return the facts of a column of lists: its type, and the sums of the arrays that hold it."""
     from icecore.codecs.readers import summary
     from icecore.repository.array import Array
+    from icecore.repository.list_columns import JAGGED, ListNode
     from icecore.repository.stored_bytes import stored_bytes
 
-    arrays = [Array(group.repo, node) for node in group.repo._below(group.path) if node.is_array]
+    node = ListNode(group._node, group.repo._node, group.repo._members)
+    arrays = [Array(group.repo, part) for part in node.arrays()]
     return {
         "path": group.path,
         "version": group.repo.snapshot_id,
-        "groups": len(group.groups),
+        "shape": node.shape,
+        "dims": node.dims,
+        "dtype": node.dtype_label,
+        "parts": [array.path for array in arrays],
+        "bytes_raw": sum(array.nbytes for array in arrays),
+        "bytes_stored": stored_bytes(arrays),
+        "linked_arrays": sum(array.linked for array in arrays),
+        "readable_by": summary(array._node.document for array in arrays),
+        "attributes": {key: value for key, value in group.attrs.items() if key != JAGGED},
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    from icecore.codecs.readers import summary
+    from icecore.repository.array import Array
+    from icecore.repository.list_columns import has_lists
+    from icecore.repository.stored_bytes import stored_bytes
+
+    below = group.repo._below(group.path)
+    arrays = [Array(group.repo, node) for node in below if node.is_array]
+    lists = sum(map(has_lists, group._members()))
+    return {
+        "path": group.path,
+        "version": group.repo.snapshot_id,
+        "groups": len(group.groups) - lists,
+        **({"lists": lists} if lists else {}),
         "arrays": len(group.arrays),
         "arrays_below": len(arrays),
         "bytes_raw": sum(array.nbytes for array in arrays),

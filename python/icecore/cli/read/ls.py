@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from icecore.cli.console import Json, RepoArgument, StorageOption, emit, open_re
 from icecore.errors import Error
 
 if TYPE_CHECKING:
+    from icecore.repository.list_columns import ListNode
     from icecore.repository.nodes import Node
 
 #: largest number of notes on parts that are left out
@@ -30,7 +32,12 @@ def ls(
         str | None, typer.Option("--find", help="Channels of a frame file whose names match: 'H1:*STRAIN*'.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Also list codecs, and bounds of rounded arrays.")
+        bool,
+        typer.Option(
+            "-v",
+            "--verbose",
+            help="Also list codecs, bounds of rounded arrays, and the arrays that hold columns of lists.",
+        ),
     ] = False,
     json: Json = False,
     storage: StorageOption = None,
@@ -46,11 +53,13 @@ def ls(
     from icecore.display import tree
     from icecore.display.text import shape_label
     from icecore.repository.array import Array
+    from icecore.repository.list_columns import folded, has_lists
 
     if _is_file(repo):
         nodes, notes = _source_nodes(repo, path)
-        plain = tree.text(nodes, path.rstrip("/") or "/", repo, limit=None)
-        emit([_row(node) for node in nodes if node.path != "/"], json, plain)
+        shown: Sequence[Node | ListNode] = nodes if verbose else folded(nodes)
+        plain = tree.text(shown, path.rstrip("/") or "/", repo, limit=None)
+        emit([_row(node) for node in shown if node.path != "/"], json, plain)
         for line in notes[:_NOTES]:
             print(f"left out: {line}", file=sys.stderr)
         if len(notes) > _NOTES:
@@ -58,13 +67,18 @@ def ls(
         return
     opened = open_repo(repo, storage)
     item = opened[path]
-    below = opened._below(item.path)
+    nodes = opened._below(item.path)
+    below: Sequence[Node | ListNode] = nodes
     if isinstance(item, Array):
         below = [item._node]
         plain = f"{item.path}  {item._node.dtype_label}  {shape_label(item.shape, item.dims)}"
         plain += f"  {_stored_as(item._node)}" if verbose else ""
+    elif has_lists(item._node) and not verbose:
+        below = folded([item._node, *nodes], opened._node)
+        plain = "  ".join([item.path, *below[0].labels])
     else:
         more = _stored_as if verbose else None
+        below = nodes if verbose else folded(nodes, opened._node)
         plain = tree.text(below, item.path, item.path if path != "/" else repo, limit=None, more=more)
     emit([_row(node) for node in below], json, plain)
 
@@ -81,12 +95,16 @@ def _is_file(name: str) -> bool:
 
 def _source_nodes(name: str, path: str) -> tuple[list[Node], list[str]]:
     """Return the groups and arrays of a source file below ``path``, and notes on parts that are left out."""
+    from json import dumps
+
     from icecore.repository.nodes import Node
     from icecore.sources import open_source
 
     found = open_source(name, keep_going=True, copies=False)
     prefix = path.rstrip("/") + "/"
-    nodes = [Node(group, False, "{}") for group in found.groups]
+    nodes = [
+        Node(group, False, dumps({"attributes": attrs}, default=str)) for group, attrs in found.groups.items()
+    ]
     nodes += [Node(entry.path, True, entry.zarr_json()) for entry in found.arrays.values()]
     notes = [f"{each.path}: {each.message}" for each in found.dropped]
     notes += [str(error) for error in found.failed]
@@ -120,17 +138,21 @@ def _list_channels(path: str, find: str | None, json: bool) -> None:
     emit([row.as_dict() for row in channels], json, plain)
 
 
-def _row(node: Node) -> dict[str, Any]:
+def _row(node: Node | ListNode) -> dict[str, Any]:
+    from icecore.repository.nodes import Node
+
     if not node.is_array:
         return {"path": node.path, "type": "group"}
     try:
         known = {"dtype": node.dtype_label, "shape": node.shape, "dims": node.dims}
     except Error as error:
         known = {"error": error.kind}
+    if not isinstance(node, Node):
+        return {"path": node.path, "type": "list", **known}
     return {"path": node.path, "type": "array", **known, **_loss(node)}
 
 
-def _stored_as(node: Node) -> str:
+def _stored_as(node: Any) -> str:
     """Return the codecs of an array, and the bound of its errors if it was rounded."""
     try:
         names = [str(codec.get("name")) for codec in node.codecs]

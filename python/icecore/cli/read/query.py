@@ -100,7 +100,7 @@ def query(
     if reduce is None and columns is None and not explain:
         for name, why in table.left_out.items():
             print_stderr(f"icecore: column {name} skipped: {why}; icecore read prints it")
-    _warn_packed(table, [where, reduce, columns if reduce or columns else ",".join(table)])
+    _warn_packed(table, [where, reduce, columns if reduce or columns else ",".join(table._columns)])
     if explain:
         with Progress("query"):
             if reduce is None:
@@ -164,8 +164,8 @@ def _rows(table: Table, reduce: str | None, options: dict[str, Any]) -> Any:
 
 def _warn_packed(table: Table, texts: list[str | None]) -> None:
     """Warn about columns in ``texts`` whose stored numbers differ from the physical values."""
-    for name in _named(texts, table):
-        warn_packed(name, table[name])
+    for name in _named(texts, table._columns):
+        warn_packed(name, table._columns[name])
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -27,9 +27,9 @@ def link(
 ) -> None:
     """Index files in place.
 
-    Links arrays of HDF5, NetCDF and NumPy files, and arrays of reference files (kerchunk, VirtualiZarr), into
-    a repository. The data stays in the files. Arrays that can't be linked (such as those of a Zarr store) are
-    copied and listed with the reason.
+    Links arrays of HDF5, NetCDF, NumPy, ROOT and frame files, of Zarr stores, and of reference files
+    (kerchunk, VirtualiZarr), into a repository. The data stays in the files, on disk, on servers and in
+    buckets. Arrays that can't be linked are copied and listed with the reason.
 
     With --follow a file is linked when it is complete: two checks found the same size and time, or a file
     NAME.done exists; objects of a bucket are complete when they are listed. With --concat, and for frames,

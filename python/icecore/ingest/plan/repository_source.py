@@ -14,18 +14,22 @@ from icecore import errors
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.typed_attributes import typed
-from icecore.sources.files import object_stores
+from icecore.sources.files import object_stores, pelican
+from icecore.sources.files.identity import identity, local_path
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Links, Note, damage
 from icecore.sources.mapping.stored_chunks import StoredChunks
 from icecore.writing.row_grid import lengths_of
 
 #: objects that are files: a name with a suffix, or a pattern
 _FILE = re.compile(r"[*?\[]|\.[A-Za-z0-9]{1,7}$")
+_STORES = (".zarr/", ".parq/", ".parquet/")
 _TEXT = "its rows are packed, not its print format: icecore restore needs the first repository"
 
 
 def is_repository(name: str) -> bool:
     """Whether ``REPO``, ``REPO@REF`` or ``REPO:/path`` names a repository rather than a file."""
+    if pelican.is_federation(name) or (object_stores.is_object(name) and name.endswith(_STORES)):
+        return False
     place, path = address.split_path(name)
     place, _ = address.split_ref(place)
     if address.is_url(place) and not place.startswith("file://"):
@@ -47,8 +51,12 @@ def _is_folder(place: str) -> bool:
         return False
 
 
-def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool) -> tuple[ArrayMap, str]:
+def open_repository(
+    name: str, storage: dict[str, str] | None, keep_going: bool, is_linked: bool = False
+) -> tuple[ArrayMap, str]:
     """Return the arrays at ``REPO`` or ``REPO:/path``, and their default group.
+
+    With ``is_linked`` their references to files are kept; chunks in the repository itself are copied.
 
     Raises:
         Error: ``not-found``; ``corrupt`` for damaged metadata unless ``keep_going``.
@@ -73,7 +81,8 @@ def open_repository(name: str, storage: dict[str, str] | None, keep_going: bool)
         below = node.path[len(root) :] or "/"
         try:
             if node.is_array:
-                result.add(stored_entry(Array(repo, node), below))
+                array = Array(repo, node)
+                result.add(_identified(array, below) if is_linked else stored_entry(array, below))
             else:
                 result.groups[below] = typed(node)
                 if "text" in node.ours.get("table", {}):
@@ -112,6 +121,18 @@ def stored_entry(array: Array, path: str) -> ArrayEntry:
         subarrays=node.ours.get("subarrays", {}),
         text_fill=node.ours.get("fill"),
     )
+
+
+def _identified(array: Array, path: str) -> ArrayEntry:
+    """Return the entry of a linked array; files whose identity Icechunk did not record have that of now."""
+    entry = linked_entry(array, path)
+    if entry.links is not None:
+        links = entry.links
+        for i, url in enumerate(links.urls):
+            if (links.sizes[i], links.mtimes_ns[i], links.etags[i]) == (0, -1, None):
+                now = identity(local_path(url))
+                links.sizes[i], links.mtimes_ns[i], links.etags[i] = now.size, now.mtime_ns, now.etag
+    return entry
 
 
 def linked_entry(array: Array, path: str) -> ArrayEntry:

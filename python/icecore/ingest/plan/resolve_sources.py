@@ -71,6 +71,7 @@ def link_sources(options: LinkOptions, cluster: Cluster | None = None) -> Source
         whole=options.joined is not None,
         progress=options.call,
         cluster=cluster,
+        is_linked=True,
     )
     return _selected(found, options)
 
@@ -152,6 +153,7 @@ def gather(
     whole: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
     cluster: Cluster | None = None,
+    is_linked: bool = False,
 ) -> Sources:
     """Index every source.
 
@@ -165,6 +167,7 @@ def gather(
         whole: whether a source with an unreadable part is left out completely.
         progress: called with (file, bytes of the files indexed so far, bytes of all files on this machine).
         cluster: index the files on its workers.
+        is_linked: whether repositories are accepted, and references in them are kept.
 
     Returns:
         The sources that could be indexed, in order, and the failures. A file of unknown format is not a
@@ -177,8 +180,9 @@ def gather(
             continue
         object_stores.remember(name, storage)
         try:
-            if repositories and is_repository(name):
-                found.append(Source(name, *open_repository(name, storage, keep_going=not whole)))
+            if (repositories or is_linked) and is_repository(name):
+                opened = open_repository(name, storage, not whole, is_linked)
+                found.append(Source(name, *opened))
             else:
                 found += expand(name)
         except errors.Error as error:

@@ -12,10 +12,10 @@ from icecore.display import text
 from icecore.display.progress import Progress, counted
 from icecore.ingest.plan.assembly import Step
 from icecore.ingest.report import Row
+from icecore.repository.list_columns import JAGGED
 from icecore.repository.time_axis import KEY
 from icecore.sources.failure import Failure
 from icecore.sources.mapping.array_map import Reader
-from icecore.tables.query.event_columns import JAGGED
 from icecore.tables.summaries.zones import ZONE
 from icecore.writing.writer import Writer
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from icecore import errors
 from icecore.repository import address
-from icecore.repository.storage import storage_options
+from icecore.repository.storage import logins, storage_options
 
 if TYPE_CHECKING:
     from icecore import _icecore
@@ -20,7 +20,7 @@ def open_native(
     """Open the repository at ``place``; ``allow_links`` are URL prefixes."""
     from icecore import _icecore
 
-    storage = storage_options.resolve(place, storage)
+    storage = logins.with_logins(place, storage_options.resolve(place, storage))
     try:
         return _icecore.Repo.open(place, ref, storage, allow_links)
     except errors.NotFound as error:

@@ -306,7 +306,7 @@ def is_tar(start: bytes) -> bool:
 
 def _zipped(path: str) -> list[Member]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_file(path) as file, zipfile.ZipFile(file) as archive:
             infos = [info for info in archive.infolist() if not info.is_dir()]
     except FAULTS as error:
         raise errors.make("corrupt", f"{path}: {error}", "test it with unzip -t") from error
@@ -330,7 +330,7 @@ def _zipped(path: str) -> list[Member]:
 def _member(path: str, info: zipfile.ZipInfo) -> IO[bytes]:
     if info.compress_type == zipfile.ZIP_DEFLATED:
         return deflated(path, info)
-    return zipfile.ZipFile(path).open(info)
+    return zipfile.ZipFile(open_file(path)).open(info)
 
 
 # Stream of a deflated zip member, decompressed by the engine, which is faster than ``zipfile``.
@@ -345,7 +345,7 @@ def deflated(path: str, info: zipfile.ZipInfo) -> IO[bytes]:
     Raises:
         BadZipFile: if the archive lacks the member; reading raises it for damaged data.
     """
-    archive = open(path, "rb")  # noqa: SIM115  # the stream owns it
+    archive = open_file(path)  # the stream owns it
     archive.seek(info.header_offset)
     header = archive.read(_LOCAL.size)
     if len(header) < _LOCAL.size or header[:4] != b"PK\x03\x04":

@@ -1,15 +1,22 @@
-"""Read a file over http(s) by byte ranges, with a small block cache; used for indexing, not for bulk data."""
+"""Read a file over http(s) by byte ranges, with a small block cache; used for indexing, not for bulk data.
+
+Proxies come from the variables of the environment that curl reads, own certificates from ``SSL_CERT_FILE``,
+``REQUESTS_CA_BUNDLE`` or ``CURL_CA_BUNDLE``.
+"""
 
 from __future__ import annotations
 
 import http.client
+import os
 import random
+import ssl
 import threading
 import time
 from collections import OrderedDict
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from icecore import errors
 from icecore.redaction import has_login, redact
@@ -23,6 +30,10 @@ _BLOCKS = 512
 _AHEAD = 32
 #: the rest of a file up to this size is fetched with one request
 _WHOLE = 4 << 20
+#: largest page of a directory
+_PAGE = 64 << 20
+#: variables that name a file of certificates, besides those of OpenSSL
+_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 #: fewer bytes at a time are a fault, not a limit
 _LEAST = 64 << 10
 _REDIRECTS = 5
@@ -42,13 +53,10 @@ class _Refused(Exception):
     """Error that a retry can't fix."""
 
 
-class HttpBytes:
-    """Bytes of one URL, cached in blocks of 128 KiB (64 MiB in total).
+class _Client:
+    """Requests for one URL: retries, redirects, one connection."""
 
-    Sequential reads fetch increasing amounts, up to 4 MiB. A file that changes meanwhile is rejected.
-    """
-
-    def __init__(self, url: str, first: int = _BLOCK) -> None:
+    def __init__(self, url: str) -> None:
         if has_login(url):
             server = urlsplit(url)
             place = f"{server.scheme}://{server.netloc.rpartition('@')[2]}"
@@ -64,6 +72,103 @@ class HttpBytes:
         self._connection: http.client.HTTPConnection | None = None
         self._answered = False
         self._where = url
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def page(self) -> tuple[str, bytes]:
+        """Return the address, after redirects, and the content of a page, which has no ranges."""
+        _, body = self._get(0, _PAGE, is_page=True)
+        return self._where, body
+
+    def _get(self, offset: int, length: int, is_page: bool = False) -> tuple[Any, bytes]:
+        wanted = {"Accept-Encoding": "identity"}
+        if not is_page:
+            wanted["Range"] = f"bytes={offset}-{offset + length - 1}"
+        failure, told, pause, wrong, began = "", 0.0, 0.0, 0, time.monotonic()
+        while time.monotonic() - began < (_PATIENCE if self._answered else _UNREACHABLE) or not pause:
+            if pause:
+                time.sleep(max(random.uniform(_FIRST, pause), told))
+            pause = min(max(2 * pause, 2 * _FIRST), _PAUSE)
+            # An old redirect may have expired: signed URLs can be valid for only a minute.
+            is_old = self._where != self.url
+            try:
+                response, body = self._request(wanted, length)
+            except _Refused as error:
+                self.close()
+                failure = str(error)
+                break
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                self._where = self.url
+                failure = f"{type(error).__name__}: {str(error).strip()}"
+                self._answered = self._answered or isinstance(error, TimeoutError)
+                continue
+            self._answered = True
+            if is_page and response.status == 200:
+                return response.headers, body
+            if response.status == 206:
+                if _is_beginning(response.headers, offset, length, len(body)):
+                    headers, more = self._get(offset + len(body), length - len(body))
+                    return headers, body + more
+                failure = _wrong_part(response.headers, offset, length, len(body))
+                if not failure:
+                    return response.headers, body
+                self.close()
+                wrong += 1
+                if wrong == _WRONG:
+                    break
+                continue
+            self._where = self.url
+            failure = f"{response.status} {response.reason}"
+            if response.status < 500 and response.status not in (408, 429) and not is_old:
+                break
+            told = _asked(response.headers.get("Retry-After", ""))
+            if told > _LONGEST:
+                failure += f": the server asks to be left alone for {told:.0f} s"
+                break
+        raise _refusal(self.url, failure)
+
+    def _request(self, headers: dict[str, str], length: int) -> tuple[http.client.HTTPResponse, bytes]:
+        for _ in range(_REDIRECTS):
+            parts = urlsplit(self._where)
+            if self._connection is None:
+                self._connection = _connected(parts.scheme, parts.netloc)
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            if parts.scheme == "http" and _proxy(parts.scheme, parts.netloc):
+                target = f"http://{parts.netloc}{target}"
+            is_own = host_of(self._where) == host_of(self.url)
+            self._connection.request("GET", target, headers=headers | (self._headers if is_own else {}))
+            response = self._connection.getresponse()
+            if response.status in (301, 302, 303, 307, 308):
+                told = response.headers.get("Location", "").encode("latin-1", "replace")
+                location = urljoin(self._where, legal(told))
+                access.check(location)
+                self.close()
+                if not location.lower().startswith(("http://", "https://")) or location == self._where:
+                    raise _Refused(f"{response.status}, a redirect to {location!r}")
+                self._where = location
+                continue
+            # A server that ignores ranges would send the whole file: read no more than requested.
+            body = response.read(length)
+            if response.status != 206:
+                self.close()
+            return response, body
+        self._where = self.url
+        raise _Refused("too many redirects")
+
+
+class HttpBytes(_Client):
+    """Bytes of one URL, cached in blocks of 128 KiB (64 MiB in total).
+
+    Sequential reads fetch increasing amounts, up to 4 MiB. A file that changes meanwhile is rejected.
+    """
+
+    def __init__(self, url: str, first: int = _BLOCK) -> None:
+        super().__init__(url)
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
         self._next, self._ahead = 1, 1
         headers, start = self._get(0, first)
@@ -84,12 +189,6 @@ class HttpBytes:
             while len(self._blocks) > _BLOCKS:
                 self._blocks.popitem(last=False)
         return joined[offset - first * _BLOCK : end - first * _BLOCK]
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
     def _load(self, first: int, last: int) -> None:
         missing = [i for i in range(first, last + 1) if i not in self._blocks]
@@ -123,82 +222,45 @@ class HttpBytes:
             self._blocks[i] = body[(i - low) * _BLOCK : (i - low + 1) * _BLOCK]
             self._blocks.move_to_end(i)
 
-    def _get(self, offset: int, length: int) -> tuple[Any, bytes]:
-        wanted = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
-        failure, told, pause, wrong, began = "", 0.0, 0.0, 0, time.monotonic()
-        while time.monotonic() - began < (_PATIENCE if self._answered else _UNREACHABLE) or not pause:
-            if pause:
-                time.sleep(max(random.uniform(_FIRST, pause), told))
-            pause = min(max(2 * pause, 2 * _FIRST), _PAUSE)
-            # An old redirect may have expired: signed URLs can be valid for only a minute.
-            is_old = self._where != self.url
-            try:
-                response, body = self._request(wanted, length)
-            except _Refused as error:
-                self.close()
-                failure = str(error)
-                break
-            except (OSError, http.client.HTTPException) as error:
-                self.close()
-                self._where = self.url
-                failure = f"{type(error).__name__}: {str(error).strip()}"
-                self._answered = self._answered or isinstance(error, TimeoutError)
-                continue
-            self._answered = True
-            if response.status == 206:
-                if _is_beginning(response.headers, offset, length, len(body)):
-                    headers, more = self._get(offset + len(body), length - len(body))
-                    return headers, body + more
-                failure = _wrong_part(response.headers, offset, length, len(body))
-                if not failure:
-                    return response.headers, body
-                self.close()
-                wrong += 1
-                if wrong == _WRONG:
-                    break
-                continue
-            self._where = self.url
-            failure = f"{response.status} {response.reason}"
-            if response.status < 500 and response.status not in (408, 429) and not is_old:
-                break
-            told = _asked(response.headers.get("Retry-After", ""))
-            if told > _LONGEST:
-                failure += f": the server asks to be left alone for {told:.0f} s"
-                break
-        raise _refusal(self.url, failure)
 
-    def _request(self, headers: dict[str, str], length: int) -> tuple[http.client.HTTPResponse, bytes]:
-        for _ in range(_REDIRECTS):
-            parts = urlsplit(self._where)
-            if self._connection is None:
-                kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-                self._connection = kind(parts.netloc, timeout=_TIMEOUT)
-            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            is_own = host_of(self._where) == host_of(self.url)
-            self._connection.request("GET", target, headers=headers | (self._headers if is_own else {}))
-            response = self._connection.getresponse()
-            if response.status in (301, 302, 303, 307, 308):
-                told = response.headers.get("Location", "").encode("latin-1", "replace")
-                location = urljoin(self._where, legal(told))
-                access.check(location)
-                self.close()
-                if not location.lower().startswith(("http://", "https://")) or location == self._where:
-                    raise _Refused(f"{response.status}, a redirect to {location!r}")
-                self._where = location
-                continue
-            # A server that ignores ranges would send the whole file: read no more than requested.
-            body = response.read(length)
-            if response.status != 206:
-                self.close()
-            return response, body
-        self._where = self.url
-        raise _Refused("too many redirects")
+def _proxy(scheme: str, host: str) -> str:
+    """Return host and port of the proxy for requests to a host, or ""."""
+    proxy = getproxies().get(scheme, "")
+    if not proxy or proxy_bypass(host):
+        return ""
+    return urlsplit(proxy if "://" in proxy else f"http://{proxy}").netloc.rpartition("@")[2]
+
+
+def _connected(scheme: str, host: str) -> http.client.HTTPConnection:
+    proxy = _proxy(scheme, host)
+    if scheme == "http":
+        return http.client.HTTPConnection(proxy or host, timeout=_TIMEOUT)
+    bundle = next((os.environ[name] for name in _BUNDLES if os.environ.get(name)), None)
+    own = bundle is not None and "SSL_CERT_FILE" not in os.environ and os.path.isfile(bundle)
+    context = ssl.create_default_context(cafile=bundle if own else None)
+    connection = http.client.HTTPSConnection(proxy or host, timeout=_TIMEOUT, context=context)
+    if proxy:
+        connection.set_tunnel(host)
+    return connection
 
 
 def host_of(url: str) -> tuple[str, str]:
     """Scheme and host of an address: headers of the user are sent to no other."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc
+
+
+def page(url: str) -> tuple[str, bytes]:
+    """Return the address, after redirects, and the content of a page, up to 64 MiB.
+
+    Raises:
+        Error: ``source-missing``, ``permission``, ``network``.
+    """
+    client = _Client(url)
+    try:
+        return client.page()
+    finally:
+        client.close()
 
 
 def head(url: str) -> Identity:
@@ -262,9 +324,7 @@ def _etag(headers: Any) -> str | None:
 
 def _refusal(url: str, failure: str) -> errors.Error:
     is_zarr = urlsplit(url).path.rstrip("/").endswith(".zarr")
-    hint = "a Zarr folder isn't read over http(s): download it, then link the copy"
-    if is_zarr and failure.startswith("200"):
-        return errors.make("unsupported", f"{url} is a Zarr folder on a web server", hint)
+    hint = "check the URL: a Zarr folder has zarr.json, .zgroup or .zarray"
     if failure.startswith(("404", "410")):
         return errors.make(
             "source-missing", f"no file at {url} ({failure})", hint if is_zarr else "check the URL"

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from icecore import errors
 from icecore.repository import address
 from icecore.repository.address import bucket
-from icecore.repository.storage import storage_options
+from icecore.repository.storage import logins, storage_options
 from icecore.sources.files.stamp import Identity
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def remember(source: str, storage: Mapping[str, Any] | None) -> None:
     """Use these storage options, in this process, for the bucket or host of ``source``, and those for other
     addresses there.
     """
-    named = bucket(source) if "://" in source and not source.startswith("file://") else _LOCAL
+    named = bucket(source) if address.is_url(source) and not source.startswith("file://") else _LOCAL
     found = storage_options.resolve(source if is_object(source) else "", storage)
     with _lock:
         _options[named] = storage_options.options_for(source, found)
-        for address in storage_options.addresses(found):
-            _options[address] = storage_options.options_for(address, found)
+        for place in storage_options.addresses(found):
+            _options[place] = storage_options.options_for(place, found)
 
 
 def grant(url: str, source: str) -> None:
@@ -68,12 +68,15 @@ def _known(url: str) -> dict[str, str] | None:
 
 
 def headers_of(url: str) -> dict[str, str]:
-    """Headers that were given for the web server of ``url``."""
+    """Headers that were given for the web server of ``url``, or those of a login that the user keeps."""
     with _lock:
         given = _known(url) or {}
-    return {
+    found = {
         name.removeprefix("header."): value for name, value in given.items() if name.startswith("header.")
     }
+    if "authorization" not in map(str.lower, found) and (login := logins.authorization(url)) is not None:
+        found["authorization"] = login
+    return found
 
 
 def remembered() -> dict[str, dict[str, str]]:
@@ -134,11 +137,21 @@ def matching(pattern: str) -> list[str]:
     folder = "/".join(parts[:fixed])
     url = f"{base}/{quote(folder)}"
     found = _icecore.remote_list(url, options_of(pattern), fixed < len(parts) - 1 or "**" in parts)
-    accepts = _pattern(key)
+    accepts = key_pattern(key)
     keys = sorted(name for name, _ in found if accepts.fullmatch(name))
     if not keys:
         raise errors.make("source-missing", f"nothing matches {pattern}", "check the bucket and the prefix")
     return [f"{base}/{quote(name)}" for name in keys]
+
+
+def keys_below(folder: str) -> list[str]:
+    """Names of all objects below the prefix ``s3://bucket/folder/``, without it, sorted."""
+    from icecore import _icecore
+
+    url = encoded(folder.rstrip("/"))
+    prefix = f"{key_of(url)}/".lstrip("/")
+    found = _icecore.remote_list(url, options_of(url), True)
+    return sorted(name.removeprefix(prefix) for name, _ in found)
 
 
 def names_in(folder: str) -> list[str]:
@@ -163,7 +176,7 @@ def options_of(url: str) -> dict[str, str]:
     return storage_options.resolve(url, None) if known is None else known
 
 
-def _pattern(key: str) -> re.Pattern[str]:
+def key_pattern(key: str) -> re.Pattern[str]:
     """The regular expression of a pattern whose ``*`` and ``?`` stay inside a level and, as on disk, do not
     match names that begin with a dot.
     """

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
+from icecore.sources.files.byte_source import ByteSource
 
 #: what :mod:`zipfile` raises on damaged archives
 FAULTS = (
@@ -98,6 +99,28 @@ def check_member(archive: zipfile.ZipFile, name: str) -> None:
     with archive.open(name) as file:
         while file.read(_BLOCK):
             pass
+
+
+def data_offset(data: ByteSource, member: zipfile.ZipInfo, label: str) -> int:
+    """Return the offset of a stored member's bytes, from the lengths in its local header."""
+    local = data.read_at(member.header_offset, 30)
+    if len(local) < 30 or local[:4] != b"PK\x03\x04":
+        raise errors.make(
+            "corrupt", f"{label}: no local header at byte {member.header_offset}", "test it with unzip -t"
+        )
+    start = (
+        member.header_offset
+        + 30
+        + int.from_bytes(local[26:28], "little")
+        + int.from_bytes(local[28:30], "little")
+    )
+    if start + member.file_size > data.identity.size:
+        raise errors.make(
+            "corrupt",
+            f"{label} ends at byte {start + member.file_size}, the file at {data.identity.size}",
+            "test it with unzip -t",
+        )
+    return start
 
 
 def zarr_folder(archive: zipfile.ZipFile) -> str | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from urllib.parse import urljoin
 
 from icecore import errors
 from icecore.sources.files import access
-from icecore.sources.files.identity import local_path
+from icecore.sources.files.byte_source import open_file
+from icecore.sources.files.identity import is_remote, local_path
 
 _LOCALHOST = "file://localhost"
 _HINT = "it takes LAL caches, FFL lists, and lists of one file or address a line"
@@ -24,9 +26,10 @@ def listed_frames(path: str) -> list[str]:
 
 def _frames(path: str, above: tuple[str, ...]) -> list[str]:
     access.check(path)
-    if os.path.realpath(path) in above:
+    place = path if is_remote(path) else os.path.realpath(path)
+    if place in above:
         raise errors.make("format", f"{path} is a list that names itself", _HINT)
-    above = (*above, os.path.realpath(path))
+    above = (*above, place)
     found: list[str] = []
     for number, line in _lines(path):
         name = _name(line.split())
@@ -35,7 +38,7 @@ def _frames(path: str, above: tuple[str, ...]) -> list[str]:
             continue
         if name is None:
             located = _located(path, line)  # a name with spaces
-            if not os.path.exists(located):
+            if is_remote(path) or not os.path.exists(located):
                 message = f"{path}: line {number} has {len(line.split())} fields, expected 1 or 5"
                 raise errors.make("format", message, _HINT)
             name = line
@@ -47,8 +50,8 @@ def _frames(path: str, above: tuple[str, ...]) -> list[str]:
 
 def _lines(path: str) -> list[tuple[int, str]]:
     try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            lines = [line.strip() for line in file]
+        with open_file(path) as file:
+            lines = [line.strip() for line in file.read().decode("utf-8-sig", "replace").splitlines()]
     except OSError as error:
         message = f"can't read the list {path}: {error.strerror}"
         raise errors.make("source-missing", message, "check the path") from error
@@ -68,6 +71,11 @@ def _name(fields: list[str]) -> str | None:
 def _located(path: str, name: str) -> str:
     """Return a file that a list names; addresses of servers are returned unchanged."""
     name = "file://" + name[len(_LOCALHOST) :] if name.startswith(_LOCALHOST) else name
+    if is_remote(path):
+        if name.startswith(("file://", "/")):
+            message = f"{path}: a server names the file {name} of this machine"
+            raise errors.make("permission", message, "download the list, and look at it")
+        return name if "://" in name else local_path(urljoin(path, name))
     name = local_path(name)
     return name if "://" in name else os.path.join(os.path.dirname(path), name)
 

@@ -17,13 +17,13 @@ from icecore.repository import address
 from icecore.repository.json_attributes import to_json
 from icecore.repository.nodes import hidden
 from icecore.sources.files.identity import identity, unchanged
-from icecore.sources.kerchunk.codecs import codecs_of
 from icecore.sources.kerchunk.reference_file import main_file
 from icecore.sources.kerchunk.store import ReferenceStore, opened
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, damage
 from icecore.sources.mapping.stitched_array import is_raw
 from icecore.sources.zarr import store as zarr_store
 from icecore.sources.zarr.store import ZarrReader
+from icecore.sources.zarr.stored_codecs import codecs_of
 
 _STAMPS = count()
 

@@ -18,9 +18,10 @@ from icecore.sources.files.byte_source import open_bytes
 from icecore.sources.files.identity import Identity, identity, is_remote, local_path
 from icecore.sources.files.object_stores import encoded, grant, is_object
 from icecore.sources.files.open_files import shared
-from icecore.sources.kerchunk.chunk_table import Table, located, numbers
+from icecore.sources.kerchunk.chunk_table import located
 from icecore.sources.kerchunk.reference_file import Refs, read
 from icecore.sources.zarr import store
+from icecore.sources.zarr.chunk_table import Table, numbers
 
 
 class References(MutableMapping[str, Buffer]):

@@ -15,7 +15,7 @@ from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json, pa
 from icecore.sources.files.byte_source import ByteSource, open_bytes
 from icecore.sources.files.identity import Identity, identity, unchanged
 from icecore.sources.files.open_files import shared
-from icecore.sources.files.zip_directory import FAULTS, check_member
+from icecore.sources.files.zip_directory import FAULTS, check_member, data_offset
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region, default_chunks
 from icecore.sources.numpy.npy import raw_entry, read_header
 
@@ -76,7 +76,7 @@ def _member(
         return
     try:
         if member.compress_type == zipfile.ZIP_STORED:
-            start = _data_offset(data, member, label)
+            start = data_offset(data, member, label)
             shape, dtype, fortran, offset = read_header(data, start, member.file_size, label)
             available = start + member.file_size - offset
             entry = raw_entry(path, source, ident, offset, available, shape, dtype, fortran)
@@ -89,28 +89,6 @@ def _member(
         result.dropped.append(Note(path, "unsupported", error.message))
         return
     result.add(entry)
-
-
-def _data_offset(data: ByteSource, member: zipfile.ZipInfo, label: str) -> int:
-    """Return the offset of a stored member's bytes, from the lengths in its local header."""
-    local = data.read_at(member.header_offset, 30)
-    if len(local) < 30 or local[:4] != b"PK\x03\x04":
-        raise errors.make(
-            "corrupt", f"{label}: no local header at byte {member.header_offset}", "test it with unzip -t"
-        )
-    start = (
-        member.header_offset
-        + 30
-        + int.from_bytes(local[26:28], "little")
-        + int.from_bytes(local[28:30], "little")
-    )
-    if start + member.file_size > data.identity.size:
-        raise errors.make(
-            "corrupt",
-            f"{label} ends at byte {start + member.file_size}, the file at {data.identity.size}",
-            "test it with unzip -t",
-        )
-    return start
 
 
 def _compressed(

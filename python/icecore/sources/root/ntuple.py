@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from icecore import _icecore, errors
+from icecore.repository.list_columns import PROJECTED
 from icecore.sources.files.identity import Identity
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region
 from icecore.sources.root import foreign, parts
@@ -19,6 +21,8 @@ from icecore.sources.root.readers import attribute, edges, part, root_file
 
 _PAGE = "icecore.root_page"
 _NAMES = ("", ".", "..", "zarr.json")
+_CARDINALITY = "ROOT::RNTupleCardinality<"
+_UNNAMED = re.compile(r"_collection\d+")
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class ColumnReader:
         columns: for each cluster the column to read, and the number of zeros before its first element.
         dtype: dtype of an element.
         shape: shape of the array.
-        part: ``values``, ``offsets`` or ``text``.
+        part: ``values``, ``offsets``, ``counts`` or ``text``.
         stored: for each cluster the dtype of its column's elements, which are converted to ``dtype``.
         characters: the columns with the bytes of the strings.
     """
@@ -65,6 +69,8 @@ def _column(reader: ColumnReader) -> np.ndarray:
         raise errors.make(
             "corrupt", f"{reader.path}: ends of lists that decrease", "compare it with its original"
         )
+    if reader.part == "counts":
+        return part("values", joined.astype(reader.dtype), None, reader.shape, reader.dtype)
     if reader.part == "offsets":
         return part("offsets", joined, joined, reader.shape, of)
     bytes_ = np.dtype("u1")
@@ -203,6 +209,8 @@ def add_ntuple(
         at = f"{root}/{ntuple.fields[field]['name']}"
         if not _guarded(ntuple, field, at, rows, ENTRY) and copies and len(result.dropped) > before:
             _copied(ntuple, ntuple.fields[field]["name"], root, wanted)
+        if at in result.groups and _is_listed_already(ntuple, field):
+            result.groups[at] = {**result.groups[at], PROJECTED: True}
 
 
 def _copied(ntuple: _Ntuple, name: str, root: str, wanted: parts.Wanted | None) -> None:
@@ -251,6 +259,8 @@ def _field(ntuple: _Ntuple, field: int, path: str, rows: np.ndarray, dim: str | 
     slots = ntuple.slots(shown)
     if about["repetition"] is not None and below:
         _repeated(ntuple, field, path, rows, dim)
+    elif about["type"].startswith(_CARDINALITY) and len(slots) == 1 and _is_index(ntuple, slots):
+        ntuple.result.add(_cardinality(ntuple, path, slots[0], rows, about["type"], dim))
     elif role == "Collection" or (role == "Plain" and _is_index(ntuple, slots) and len(slots) == 1):
         optional = about["type"].startswith(("std::optional<", "std::unique_ptr<"))
         _collection(ntuple, path, slots[0], below, rows, optional)
@@ -362,6 +372,31 @@ def _linked(
     codec = {"name": _PAGE, "configuration": configuration}
     where = ntuple.offsets[pages], ntuple.lengths[pages]
     return linked(path, elements // per, row, dtype, codec, Baskets(ntuple.identity, *where), reader, dim)
+
+
+def _cardinality(
+    ntuple: _Ntuple, path: str, alternatives: list[int], rows: np.ndarray, kind: str, dim: str | None
+) -> ArrayEntry:
+    """Return the entry of the lengths of a collection: ``nMuon``, a projection of its index column."""
+    active = ntuple.active(alternatives, rows)
+    _, stored = ntuple.stored(alternatives, active)
+    dtype, shape = np.dtype("u4" if "32" in kind else "u8"), (int(rows.sum()),)
+    reader = ColumnReader(
+        ntuple.path, ntuple.identity, ntuple.name, tuple(active), dtype, shape, "counts", stored
+    )
+    return copied(path, shape, dtype, reader, "lengths of a collection, computed from its index column", dim)
+
+
+def _is_listed_already(ntuple: _Ntuple, field: int) -> bool:
+    """Whether a collection that the importer of trees named (``_collection0``) has no field of its own.
+
+    All its columns are projected to fields such as ``Muon_pt``, which are the columns of the table.
+    """
+    if not _UNNAMED.fullmatch(ntuple.fields[field]["name"]):
+        return False
+    projected = {each["source"] for each in ntuple.fields}
+    records = [record for record in ntuple.children[field] if ntuple.children[record]]
+    return bool(records) and all(leaf in projected for each in records for leaf in ntuple.children[each])
 
 
 def _collection(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icecore import errors
+from icecore.repository.list_columns import JAGGED
 from icecore.sources.files.byte_source import for_parser
 from icecore.sources.files.identity import Identity, unchanged
 from icecore.sources.mapping.array_map import Region
@@ -102,8 +103,6 @@ def texts(content: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 # Groups that hold jagged arrays, and the attribute that names their arrays (docs/format.md).
 
-#: the attribute of a group that holds a jagged array
-JAGGED = "jagged"
 #: the attribute of a tree's group with its number of entries
 ENTRIES = "entries"
 

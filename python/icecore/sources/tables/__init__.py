@@ -326,8 +326,7 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
         return _nearest(name, label, inside)
     folder = os.path.dirname(source) or "."
     if is_remote(source):
-        urls = [f"{folder}/{quote(each)}" for each in dict.fromkeys((os.path.basename(name), base))]
-        return next((members(url)[0] for url in urls if _is_file(url)), None)
+        return _on_server(folder, os.path.basename(name))
     if (found := _beside(folder, base)) is not None or not base.endswith(".fmt"):
         return found
     here = Path(os.path.abspath(folder))
@@ -336,6 +335,19 @@ def _find(name: str, label: Member, siblings: Sequence[Member], source: str) -> 
             if (found := _beside(str(structures), base)) is not None:
                 return found
     return None
+
+
+def _on_server(folder: str, name: str) -> Member | None:
+    """Return the file with a name of a label beside it on a server; structures also from its volume."""
+    names = [quote(each) for each in dict.fromkeys((name, name.lower(), name.upper()))]
+    folders = [folder]
+    if name.lower().endswith(".fmt"):
+        above, host = folder, folder.index("://") + 3
+        while above[host:]:
+            folders += [f"{above}/LABEL", f"{above}/label"]
+            above = above[:host] + above[host:].rpartition("/")[0]
+    urls = (f"{place}/{each}" for place in folders for each in names)
+    return next((members(url)[0] for url in urls if _is_file(url)), None)
 
 
 def _is_file(path: str) -> bool:

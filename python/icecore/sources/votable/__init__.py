@@ -14,7 +14,7 @@ from icecore.repository.json_attributes import attribute_type, fill_attribute, t
 from icecore.repository.nodes import OURS
 from icecore.repository.zarr_dtypes import copy_codecs, data_type, fill_json
 from icecore.sources.files import archives
-from icecore.sources.files.byte_source import ByteSource
+from icecore.sources.files.byte_source import ByteSource, open_file
 from icecore.sources.files.identity import is_remote
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note
 from icecore.sources.tables.text_kinds import root_element
@@ -26,7 +26,7 @@ _KEPT = ("ucd", "utype", "xtype")
 
 def matches(source: ByteSource, start: bytes) -> bool:
     """Whether a file is a VOTable with a RESOURCE, which holds its tables."""
-    if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") or is_remote(source.identity.url):
+    if not start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         return False
     head = source.read_at(0, _START)
     return (root_element(head) or "").lower() == "votable" and b"RESOURCE" in head
@@ -44,7 +44,7 @@ def open(source: str) -> ArrayMap:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of units and versions; values are not concerned
-            document = votable.parse(source, verify="ignore")
+            document = votable.parse(open_file(source) if is_remote(source) else source, verify="ignore")
             tables = list(document.iter_tables())
     except Exception as error:  # whatever its parsers raise
         message = f"{source} is a VOTable that astropy can't read: {type(error).__name__}: {error}"
@@ -62,8 +62,6 @@ def open(source: str) -> ArrayMap:
 
 def _without_streams(source: str) -> None:
     """Raise ``unsupported`` if a document names data elsewhere: astropy would open any file or address."""
-    if is_remote(source):
-        return
     try:
         content = archives.content(source)
     except archives.FAULTS:

@@ -1,19 +1,14 @@
-"""Zarr v2 and v3, folders and zip archives, through zarr-python (the ``zarr`` extra): copied, not linked."""
+"""Zarr v2 and v3, folders and zip archives, through zarr-python (the ``zarr`` extra)."""
 
 from __future__ import annotations
 
-import builtins
-import json
-import os
 import re
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from math import prod
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 
@@ -22,11 +17,12 @@ from icecore.repository.json_attributes import fill_attribute, to_json
 from icecore.repository.nodes import hidden
 from icecore.repository.zarr_dtypes import ZSTD, copy_codecs, data_type, fill_json
 from icecore.sources.files import zip_directory
-from icecore.sources.files.identity import identity
-from icecore.sources.files.open_files import shared
+from icecore.sources.files.identity import is_remote
+from icecore.sources.files.open_files import keep_open
 from icecore.sources.mapping.array_map import ArrayEntry, ArrayMap, Note, Region, damage, default_chunks
 from icecore.sources.mapping.stored_chunks import StoredChunks
-from icecore.sources.zarr import metadata_repair
+from icecore.sources.zarr import chunk_links, metadata_repair
+from icecore.sources.zarr.containers import Archive, Server, container
 from icecore.sources.zarr.metadata_repair import is_odd
 
 _STAMPS = count()
@@ -52,13 +48,20 @@ def open(source: str) -> ArrayMap:
         Error: ``unsupported`` without zarr-python, or where it has no codec or type for an array that is all
             there is; ``corrupt`` where it can't make sense of the store's root.
     """
+    with keep_open():  # an archive: its directory is read once for all arrays
+        return _indexed(source)
+
+
+def _indexed(source: str) -> ArrayMap:
     zarr = _zarr()
     top, stamp = "", next(_STAMPS)
     try:
-        if os.path.isfile(source):
-            with ZipFile(source) as archive:
+        stored = container(source, stamp)
+        if isinstance(stored, Archive):
+            with stored.opened() as archive:
                 zip_directory.check_methods(source, archive.infolist())
-                zip_directory.check_directory(archive)
+                if not is_remote(source):  # a request for each member
+                    zip_directory.check_directory(archive)
                 top = zip_directory.zarr_folder(archive) or ""
         root, members, unknown, failed = _members(source, top, stamp)
     except errors.Error:
@@ -80,11 +83,13 @@ def open(source: str) -> ArrayMap:
             path = top if node is root else f"{top}/{name}".lstrip("/")
             reader = ZarrReader(source, path, stamp, dtype_of(node))
             entry = entry_of(f"/{name}", node, reader)
-            if os.path.isfile(source):
-                entry.check = partial(_check_members, source, reader.path)
-            result.add(entry)
         except errors.Error as error:
             result.dropped.append(Note(f"/{name}", "unsupported", error.message))
+            continue
+        chunk_links.link(entry, node, stored, path)
+        if isinstance(stored, Archive):
+            entry.check = partial(_check_members, stored, reader.path)
+        result.add(entry)
     return result
 
 
@@ -109,7 +114,7 @@ def _members(
     except Exception:  # one bad node costs zarr-python the list of all
         found = {}
     members, unknown, failed = [], [], []
-    for name in sorted({*found, *_folders(source, top), *_consolidated(store, top)}):
+    for name in sorted({*found, *container(source, stamp).folders(top), *_consolidated(store, top)}):
         try:
             if hidden(name):
                 unknown.append(Note(f"/{name}", "name", "icecore keeps this name for itself"))
@@ -139,32 +144,6 @@ def _consolidated(store: Any, top: str) -> list[str]:
     except Exception:  # none, or such as can't be read: then they can't be missed
         return []
     return [name for name, each in metadata.items() if hasattr(each, "shape")]
-
-
-def _folders(source: str, top: str) -> Iterator[str]:
-    """Folders below ``top`` that have metadata of a node. Zarr-python passes over those in folders without,
-    and over those of the other version.
-    """
-    if os.path.isfile(source):
-        folders = (name.rpartition("/") for name in _names(source, top))
-        yield from {folder for folder, _, file in folders if folder and file in zip_directory.ZARR}
-        return
-    for folder, below, files in os.walk(source):
-        inside = os.path.relpath(folder, source).replace(os.sep, "/")
-        if inside != "." and not set(zip_directory.ZARR).isdisjoint(files):
-            yield inside
-        if _is_array(folder, files):
-            below.clear()  # nothing but chunks
-
-
-def _is_array(folder: str, files: list[str]) -> bool:
-    if "zarr.json" not in files:
-        return ".zarray" in files
-    try:
-        with builtins.open(os.path.join(folder, "zarr.json"), "rb") as file:
-            return json.load(file)["node_type"] == "array"
-    except (ValueError, KeyError, TypeError):  # damaged: there may be nodes below it
-        return False
 
 
 def _check(node: Any) -> None:
@@ -259,10 +238,14 @@ def _chunks(array: Any) -> tuple[int, ...]:
     return tuple(max(n, 1) for n in chunks)
 
 
+def _store(source: str, stamp: Hashable) -> Any:
+    """What zarr-python opens for a source; the directory of an archive is read once for all arrays."""
+    return _opened(source, stamp)
+
+
 @lru_cache(maxsize=8)
-def _store(source: str, _stamp: Hashable) -> Any:
-    """What zarr-python opens for a folder or archive, whose directory is read once for all arrays."""
-    return _zarr().storage.ZipStore(source, mode="r") if os.path.isfile(source) else source
+def _opened(source: str, stamp: Hashable) -> Any:
+    return container(source, stamp).store()
 
 
 @dataclass(frozen=True)
@@ -300,39 +283,25 @@ def _held(reader: ZarrReader, array: Any) -> StoredChunks | None:
     counts = [-(-n // max(c, 1)) for n, c in zip(array.shape, unit, strict=True)]
     if prod(counts) < _MANY:
         return None
+    stored = container(reader.source, reader.stamp)
+    if isinstance(stored, Server) and not stored.has_names():
+        return None
     flats = []
-    for name in _names(reader.source, reader.path):
+    for name in stored.names(reader.path):
         index = [int(part) for part in _NUMBER.findall(name)]
         if _CHUNK.fullmatch(name) and len(index) == len(counts):
             flats.append(sum(i * prod(counts[axis + 1 :]) for axis, i in enumerate(index)))
     return StoredChunks(tuple(array.shape), unit, np.array(flats, "u8"))
 
 
-def _check_members(source: str, path: str) -> None:
+def _check_members(stored: Archive, path: str) -> None:
     """Zarr-python reads parts of shards; an archive has no checksum for them."""
     try:
-        with _archive(source) as archive:
+        with stored.opened() as archive:
             for name in archive.below(path):
                 zip_directory.check_member(archive, name)
     except zip_directory.FAULTS as error:
-        raise errors.make("corrupt", f"{source}:{path}: {error}", "test it with unzip -t") from error
-
-
-def _archive(source: str) -> AbstractContextManager[zip_directory.Archive]:
-    return shared(source, identity(source), zip_directory.Archive)
-
-
-def _names(source: str, path: str) -> Iterator[str]:
-    """Names of objects below an array, relative to it."""
-    if os.path.isfile(source):
-        below = f"{path}/" if path else ""
-        with _archive(source) as archive:
-            yield from (name[len(below) :] for name in archive.below(path))
-        return
-    top = os.path.join(source, path) if path else source
-    for folder, _, files in os.walk(top):
-        inside = os.path.relpath(folder, top).replace(os.sep, "/")
-        yield from (file if inside == "." else f"{inside}/{file}" for file in files)
+        raise errors.make("corrupt", f"{stored.source}:{path}: {error}", "test it with unzip -t") from error
 
 
 @lru_cache(maxsize=64)

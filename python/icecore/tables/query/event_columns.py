@@ -14,19 +14,16 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
+from icecore.repository.list_columns import JAGGED, LENGTHS, has_lists, is_projected
 from icecore.repository.nodes import suggestion
 
 if TYPE_CHECKING:
     from icecore.repository.group import Group
-    from icecore.repository.nodes import Node
     from icecore.repository.repo import Repo
 
 
-#: the attribute of a group whose arrays are one jagged array (docs/format.md)
-JAGGED = "jagged"
 #: the attribute of a group with the number of entries of a tree
 ENTRIES = "entries"
-_KINDS = ("offsets", "counts", "ends")
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,8 @@ class EventColumns(Mapping[str, EventColumn]):
         self.repo, self.path = group.repo, group.path
         self._prefix = group.path.rstrip("/") + "/"
         self._kinds: dict[str, str] = {}
+        #: lists that repeat other columns: they are read by name only
+        self._repeated: set[str] = set()
         self._made: dict[str, EventColumn] = {}
         inside: set[str] = set()
         start = len(self._prefix)
@@ -85,8 +84,10 @@ class EventColumns(Mapping[str, EventColumn]):
                 inside.add(path)
             elif node.is_array:
                 self._kinds[path[start:]] = "array"
-            elif _has_lists(node):
+            elif has_lists(node):
                 self._kinds[path[start:]] = "list"
+                if is_projected(node):
+                    self._repeated.add(path[start:])
                 inside.add(path)
 
     def __iter__(self) -> Iterator[str]:
@@ -122,10 +123,15 @@ class EventColumns(Mapping[str, EventColumn]):
         node = self.repo._node(self.path_of(name))
         return node is not None and not node.is_array and name not in self._kinds
 
+    def is_list(self, name: object) -> bool:
+        """Whether this is the name of lists that can be read."""
+        return isinstance(name, str) and self._kinds.get(name) == "list" and not self.fault(name)
+
     @cached_property
     def lists(self) -> list[str]:
         """Names of the lists that can be read."""
-        return [name for name, kind in self._kinds.items() if kind == "list" and not self.fault(name)]
+        names = [name for name, kind in self._kinds.items() if kind == "list" and name not in self._repeated]
+        return [name for name in names if not self.fault(name)]
 
     @property
     def arrays(self) -> list[str]:
@@ -144,7 +150,7 @@ class EventColumns(Mapping[str, EventColumn]):
     @cached_property
     def readable(self) -> list[str]:
         """Names of the columns that can be read together."""
-        return [name for name in self if not self.fault(name)]
+        return [name for name in self if name not in self._repeated and not self.fault(name)]
 
     def fault(self, name: str) -> str:
         """Return why a column can't be read beside the others; empty if it can."""
@@ -168,11 +174,6 @@ class EventColumns(Mapping[str, EventColumn]):
             return None
 
 
-def _has_lists(node: Node) -> bool:
-    # The text is searched: parsing every group would cost more than the rest of opening a table.
-    return f'"{JAGGED}":' in node.zarr_json
-
-
 def _column(repo: Repo, path: str) -> EventColumn:
     node = repo._node(path)
     if node is None:
@@ -183,7 +184,7 @@ def _column(repo: Repo, path: str) -> EventColumn:
     if stated is None:
         members = {each.name: _column(repo, each.path) for each in repo._members(path)}
         return EventColumn(path, "record", members=members, is_tuple=node.attrs.get("tuple") is True)
-    kind = next((name for name in _KINDS if isinstance(stated, dict) and name in stated), None)
+    kind = next((name for name in LENGTHS if isinstance(stated, dict) and name in stated), None)
     if kind is None or not isinstance(stated.get("content"), str):
         raise errors.make("format", f"{path}: attribute {JAGGED} is {stated!r:.80}", "see docs/format.md")
     lengths, content = (posixpath.normpath(posixpath.join(path, stated[key])) for key in (kind, "content"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,16 @@ class Expression:
         """Return a column as an expression; its name may contain any characters."""
         return cls(ast.Name(name, ast.Load()), name)
 
+    def with_aliases(self, aliases: Mapping[str, str]) -> Expression:
+        """Return the expression with names of ``aliases`` replaced by their expressions.
+
+        Raises:
+            Error: ``invalid`` for aliases that refer to each other in a circle, or that can't be parsed.
+        """
+        return (
+            Expression(_Aliases(aliases, ()).visit(copy.deepcopy(self.tree)), self.text) if aliases else self
+        )
+
     def conjuncts(self) -> list[Expression]:
         """Return the parts that ``and`` joins, in order."""
         if isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And):
@@ -152,6 +163,28 @@ class _Names(ast.NodeTransformer):
         match node:
             case ast.Call(func=ast.Name("get"), args=[ast.Constant(value=str(name))], keywords=[]):
                 return ast.Name(name, ast.Load())
+        return ast.Call(node.func, [self.visit(each) for each in node.args], node.keywords)
+
+
+class _Aliases(ast.NodeTransformer):
+    """Replaces names by their expressions; ``within`` are the aliases around."""
+
+    def __init__(self, aliases: Mapping[str, str], within: tuple[str, ...]) -> None:
+        self._aliases, self._within = aliases, within
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return the expression of an alias."""
+        if node.id not in self._aliases:
+            return node
+        if node.id in self._within:
+            message = f"aliases refer to each other: {' → '.join([*self._within, node.id])}"
+            raise errors.make("invalid", message, "give an alias another name than the columns it uses")
+        tree = Expression.parse(self._aliases[node.id]).tree
+        found: ast.expr = _Aliases(self._aliases, (*self._within, node.id)).visit(tree)
+        return found
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Visit the arguments, not the name of the function."""
         return ast.Call(node.func, [self.visit(each) for each in node.args], node.keywords)
 
 

@@ -312,8 +312,14 @@ def _no_strings(ak: Any) -> Any:
     return ak.contents.ListOffsetArray(offsets, characters, parameters={"__array__": "string"})
 
 
-def output(columns: dict[str, Any], library: str, rows: int) -> Any:
-    """Convert columns for ``library``: Awkward records, a dictionary of NumPy arrays, or a data frame."""
+def output(columns: dict[str, Any], library: str, rows: int, how: Any = None) -> Any:
+    """Convert columns for ``library``: Awkward records, a dictionary of NumPy arrays, or a data frame.
+
+    Raises:
+        Error: ``invalid`` for another ``library``, or for a ``how`` that it lacks.
+    """
+    if how is not None:
+        return _arranged(columns, library, how)
     if library == "np":
         return {name: _numpy(value) for name, value in columns.items()}
     if library == "ak":
@@ -335,6 +341,46 @@ def output(columns: dict[str, Any], library: str, rows: int) -> Any:
     except ModuleNotFoundError as error:
         raise errors.needs("table", "library 'pl' needs polars") from error
     return polars.from_arrow(table)
+
+
+def _arranged(columns: dict[str, Any], library: str, how: Any) -> Any:
+    if library != "ak" or not (how == "zip" or how in (tuple, list, dict)):
+        hint = 'library "ak" and how="zip", tuple, list or dict'
+        raise errors.make("invalid", f"how={how!r} with library {library!r}", hint)
+    if how == "zip":
+        return _zipped(columns)
+    arrays = {name: awkward().Array(value) for name, value in columns.items()}
+    return arrays if how is dict else how(arrays.values())
+
+
+def _zipped(columns: dict[str, Any]) -> Any:
+    """Join lists of equal lengths to lists of records, with the names that uproot gives them."""
+    ak = awkward()
+    result = {name: value for name, value in columns.items() if ak.Array(value).ndim == 1}
+    groups: list[tuple[Any, list[str]]] = []
+    for name, value in columns.items():
+        if name in result or not isinstance(value, ak.Array):
+            result[name] = value
+            continue
+        counts = ak.num(value, axis=1)
+        members = next((names for each, names in groups if ak.array_equal(each, counts)), None)
+        if members is None:
+            groups.append((counts, [name]))
+        else:
+            members.append(name)
+    for number, (_, names) in enumerate(groups):
+        start = _beginning(names)
+        fields = {name[start:].strip("_./"): columns[name] for name in names}
+        result[names[0][:start].strip("_./") or f"jagged{number}"] = ak.zip(fields, depth_limit=2)
+    return ak.zip(result, depth_limit=1)
+
+
+def _beginning(names: list[str]) -> int:
+    """Return the length of the longest common beginning of names that ends with ``_``, ``.`` or ``/``."""
+    cut = min(map(len, names))
+    while cut and (names[0][cut - 1] not in "_./" or any(name[:cut] != names[0][:cut] for name in names)):
+        cut -= 1
+    return cut
 
 
 def arrow_table(columns: dict[str, Any]) -> Any:

@@ -82,7 +82,7 @@ class EventScan(Batches):
         values = self._table._events.read(self.columns, rows)
         made = arrow_table({name: values[name] for name in self.columns})
         for at, name in enumerate(self.columns):
-            width = self._table._kind(name)[1] if name in self._table else None
+            width = self._table._kind(name)[1] if name in self._table._columns else None
             if width is not None:
                 items = pa.array(np.ascontiguousarray(values[name]).reshape(-1))
                 made = made.set_column(at, name, pa.FixedSizeListArray.from_arrays(items, width))
@@ -93,7 +93,7 @@ class EventScan(Batches):
         """Return the fields: flat columns as in other scans, lists by their content."""
         pa, table = arrow(), self._table
         fields = {field.name: field for field in self._made(slice(0, 0)).schema}
-        for name in filter(table.__contains__, self.columns):
+        for name in filter(table._columns.__contains__, self.columns):
             about = metadata(table._array_of(name).attrs)
             fields[name] = pa.field(name, arrow_type(pa, *table._kind(name)), metadata=about)
         return fields

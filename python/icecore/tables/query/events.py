@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,34 +80,37 @@ class Events:
         if library not in LIBRARIES:
             raise errors.make("invalid", f"library is {library!r}", f"one of {', '.join(LIBRARIES)}")
         self._log.clear()
-        rows, order = self._rows(options.entry_start, options.entry_stop, options.step, options.entries)
-        found, count = self._selected(self._wanted(options), options.cut, rows)
+        rows, order = self.rows(options.entry_start, options.entry_stop, options.step, options.entries)
+        cut = self._cut(options)
+        found, count = self._selected(self._wanted(options), cut, rows)
         if order is not None:
-            if options.cut is not None:
+            if cut is not None:
                 raise errors.make("invalid", "entries out of order together with a cut", "sort the entries")
             found = {name: value[order] for name, value in found.items()}
             count = len(order)
-        return output(found, library, count)
+        return output(found, library, count, options.how)
 
     def iterate(self, options: IterateOptions) -> Iterator[Any]:
         """Read batch by batch; see :meth:`icecore.tables.query.table.Table.iterate`."""
         self._log.clear()
-        rows, _ = self._rows(options.entry_start, options.entry_stop, None, None)
+        rows, _ = self.rows(options.entry_start, options.entry_stop, None, None)
         assert isinstance(rows, slice)
-        wanted, cut, library = self._wanted(options), options.cut, options.library
+        wanted, cut = self._wanted(options), self._cut(options)
+        library, how = options.library, options.how
         names = list(dict.fromkeys(name for each in wanted.values() for name in each.names))
         count = self._per_step(options.step_size, names)
         if options.shuffle is not None:
-            yield from self._shuffled(wanted, cut, rows, count, options.shuffle, library)
+            for found, number in self._shuffled(wanted, cut, rows, count, options.shuffle):
+                yield output(found, library, number, how)
             return
         for start in range(rows.start, rows.stop, count):
             found, number = self._selected(wanted, cut, slice(start, min(start + count, rows.stop)))
             if number:
-                yield output(found, library, number)
+                yield output(found, library, number, how)
 
     def _shuffled(
-        self, wanted: dict[str, Expression], cut: str | None, rows: slice, count: int, seed: int, library: str
-    ) -> Iterator[Any]:
+        self, wanted: dict[str, Expression], cut: Expression | None, rows: slice, count: int, seed: int
+    ) -> Iterator[tuple[dict[str, Any], int]]:
         """Yield batches in an order that ``seed`` determines: random blocks, mixed in pools of blocks."""
         random = np.random.default_rng(seed)
         block = max(count // _POOL, 1)
@@ -119,7 +122,7 @@ class Events:
             found, number = self._selected(wanted, cut, np.concatenate(ranges))
             order = random.permutation(number)
             if number:
-                yield output({name: value[order] for name, value in found.items()}, library, number)
+                yield {name: value[order] for name, value in found.items()}, number
 
     def _wanted(self, options: EventOptions) -> dict[str, Expression]:
         """Return name of the result → expression over columns.
@@ -127,7 +130,7 @@ class Events:
         Columns are named as they were asked for, so that ``result["MET.fX"]`` works; those of a glob have
         their own names.
         """
-        columns = options.columns
+        columns, aliases = options.columns, options.aliases or {}
         by_name = accept_names(options.filter_name)
         by_type = accept_types(self.columns, options.filter_typename)
 
@@ -138,13 +141,16 @@ class Events:
             return {name: Expression.of_column(name) for name in choose(self.columns, None, accepts)}
         result: dict[str, Expression] = {}
         for item in [columns] if isinstance(columns, str) else columns:
+            if item in aliases:
+                result[item] = Expression.of_column(item).with_aliases(aliases)
+                continue
             if item in self.columns or self.columns.is_record(item):
                 result[item] = Expression.of_column(item)
                 continue
             try:
                 names = choose(self.columns, item, accepts)
             except errors.Error:
-                expression = self._expression(item)
+                expression = self._expression(item, aliases)
                 if expression is None:
                     raise
                 result[item] = expression
@@ -152,17 +158,23 @@ class Events:
                 result |= {name if is_glob(item) else item: Expression.of_column(name) for name in names}
         return result
 
-    def _expression(self, text: str) -> Expression | None:
+    @staticmethod
+    def _cut(options: EventOptions) -> Expression | None:
+        return (
+            None if options.cut is None else Expression.parse(options.cut).with_aliases(options.aliases or {})
+        )
+
+    def _expression(self, text: str, aliases: Mapping[str, str]) -> Expression | None:
         """Parse an expression over existing columns; None if ``text`` isn't one."""
         try:
-            expression = Expression.parse(text)
+            expression = Expression.parse(text).with_aliases(aliases)
             for name in expression.names:
                 resolve(self.columns, name)
         except errors.Error:
             return None
         return expression if len(expression.names) and expression.names != [text.strip()] else None
 
-    def _rows(
+    def rows(
         self, start: int | None, stop: int | None, step: int | None, entries: Any
     ) -> tuple[Rows, np.ndarray | None]:
         """Return the entries to read, and their positions in the result if they are not in order."""
@@ -187,7 +199,7 @@ class Events:
         return rows, None if np.array_equal(rows, asked) else order
 
     def _selected(
-        self, wanted: dict[str, Expression], cut: str | None, rows: Rows
+        self, wanted: dict[str, Expression], cut: Expression | None, rows: Rows
     ) -> tuple[dict[str, Any], int]:
         """Return the columns of the passing entries, and their number.
 
@@ -196,9 +208,9 @@ class Events:
         """
         loaded: dict[str, Any] = {}
         if cut is not None:
-            rows = self._pruner.pruned(Expression.parse(cut).tree, rows, self._log)
+            rows = self._pruner.pruned(cut.tree, rows, self._log)
         count = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        for part in Expression.parse(cut).conjuncts() if cut is not None and count else ():
+        for part in cut.conjuncts() if cut is not None and count else ():
             self._load(part.names, rows, loaded)
             mask = part.mask({name: loaded[name] for name in part.names})
             if mask.all():

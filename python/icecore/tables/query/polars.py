@@ -31,8 +31,8 @@ def lazy(table: Table) -> polars.LazyFrame:
     except ModuleNotFoundError:
         raise errors.needs("table", "a LazyFrame needs polars") from None
     pa = arrow()
-    fields = [pa.field(name, arrow_type(pa, *table._kind(name))) for name in table]
-    names = [*table, *table._lists]
+    fields = [pa.field(name, arrow_type(pa, *table._kind(name))) for name in table._columns]
+    names = list(table)
     fields += list(table.scan(table._lists).schema) if table._lists else []
     empty = pl.from_arrow(pa.schema(fields).empty_table())
     assert isinstance(empty, pl.DataFrame)
@@ -85,7 +85,11 @@ def _clause(node: Any, table: Table) -> str | None:
         case {"Function": {"input": [value], "function": {"Boolean": "IsNull" | "IsNan"}}}:
             # NaN counts as null in clauses: a superset is enough.
             name = _column(value)
-            return f"{_quoted(name)} is null" if name and name in table and table[name].ndim == 1 else None
+            return (
+                f"{_quoted(name)} is null"
+                if name and name in table._columns and table[name].ndim == 1
+                else None
+            )
     return None
 
 
@@ -93,7 +97,7 @@ def _compare(op: str, left: Any, right: Any, table: Table) -> str | None:
     name, value = _column(left), _literal(right)
     if name is None:
         name, value, op = _column(right), _literal(left), _MIRROR[op]
-    if name is None or name not in table or table[name].ndim != 1:
+    if name is None or name not in table._columns or table[name].ndim != 1:
         return None
     kind, quoted = table.dtypes[name], _quoted(name)
     match value:

@@ -50,7 +50,10 @@ def _summed(table: Table, wishes: Sequence[Wish]) -> bool:
     """Whether the functions can be computed from summaries."""
     if any(wish.function == "histogram" for wish in wishes):
         return False
-    return all(name in table and _enough(table[name], of) for name, of in _by_column(wishes).items())
+    return all(
+        name in table._columns and _enough(table._columns[name], of)
+        for name, of in _by_column(wishes).items()
+    )
 
 
 def _by_column(wishes: Sequence[Wish]) -> dict[str, set[str]]:

@@ -39,7 +39,7 @@ class Region:
         self.xy = xy if xy is not None else (_find(table, X, "x"), _find(table, Y, "y"))
         if len(table._names(self.xy)) != 2:
             raise errors.make("invalid", f"xy must name two columns (got {self.xy!r})", 'xy=("clon", "clat")')
-        self._is_round = is_longitude(self.xy[0], table.columns.get(self.xy[0]))
+        self._is_round = is_longitude(self.xy[0], table._columns.get(self.xy[0]))
         self._area = self._geometry(area)
         self._shapely.prepare(self._area)
 
@@ -148,15 +148,15 @@ def _flat(shapely: Any, area: Any) -> list[Any]:
 
 
 def _find(table: Table, names: tuple[str, ...], axis: str) -> str:
-    lower = {name.lower(): name for name in table}
+    lower = {name.lower(): name for name in table._columns}
     for name in names:
         if name in lower:
             return lower[name]
     stated = {"x": "longitude", "y": "latitude"}[axis]
-    known = [name for name, array in table.columns.items() if array.attrs.get("standard_name") == stated]
+    known = [name for name, array in table._columns.items() if array.attrs.get("standard_name") == stated]
     if len(known) == 1:
         return known[0]
-    near = known or [name for name in table if name.lower().startswith(stated[:3])]
+    near = known or [name for name in table._columns if name.lower().startswith(stated[:3])]
     there = f"; similar names: {', '.join(near)}" if near else ""
     raise errors.make(
         "not-found",

@@ -23,7 +23,7 @@ def row_ranges(table: Table, columns: list[str]) -> list[tuple[int, int]]:
     """
     rows, width, unit = len(table), 0, 1
     flat = [name for name in columns if name not in table._lists]
-    for array in [table._array_of(name) for name in flat] or list(table.columns.values()):
+    for array in [table._array_of(name) for name in flat] or list(table._columns.values()):
         stored = array.shards or array.chunks or array.shape
         unit = max(unit, stored[0])
         width += max(array.dtype.itemsize, 1) * max(array.size // max(rows, 1), 1)

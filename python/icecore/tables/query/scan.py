@@ -253,7 +253,7 @@ def null_numbers(rows: Any) -> dict[str, np.ndarray]:
     table: Any = getattr(rows, "_table", None)
     found: dict[str, np.ndarray] = {}
     for name in rows.columns if table is not None else ():
-        array = table._array_of(name) if name in table or name in table._items else None
+        array = table._array_of(name) if name in table._columns or name in table._items else None
         if array is not None and array.dtype.kind in "iuf":
             found[name] = np.frombuffer(b"".join(nulls(array)), array.dtype)
     return {name: marks for name, marks in found.items() if len(marks) and not np.isnan(marks).all()}

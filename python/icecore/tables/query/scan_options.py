@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,10 @@ class EventOptions:
         "empty list compares like NaN: only ``!=`` is true.",
         is_positional=True,
     )
+    aliases: Mapping[str, str] | None = option(
+        None,
+        'name → expression, for columns and the cut: ``{"pt2": "Muon_pt**2"}``. Aliases may use others.',
+    )
     filter_name: Filter = option(
         None,
         'a name, a glob, a regular expression between slashes (``"/^Jet_/"``), a function of names, or a '
@@ -105,6 +109,12 @@ class EventOptions:
         "ak",
         "``ak`` (an Awkward record array), ``np`` (a dictionary of NumPy arrays), ``pd``, ``arrow`` or "
         "``pl`` (a data frame of pandas, a table of pyarrow, a data frame of Polars).",
+    )
+    how: Any = option(
+        None,
+        'with library ``ak``: ``"zip"`` makes one list of records of lists with equal lengths, named by '
+        "their common beginning (``Muon_pt``, ``Muon_eta``: ``Muon`` with ``pt`` and ``eta``); ``tuple``, "
+        "``list`` or ``dict`` return the columns in one of these.",
     )
 
 

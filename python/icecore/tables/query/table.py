@@ -102,7 +102,7 @@ class Table(TableColumns):
 
         asked = None if columns is None else listed(columns)
         given = None if asked is None else [name for name in asked if name not in self._expressions]
-        names = [*self._columns, *self._lists] if given is None else self._names(given)
+        names = list(self) if given is None else self._names(given)
         names += [name for name in asked or () if name in self._expressions]
         if client is not None:
             if any(name in self._lists for name in names):
@@ -323,6 +323,34 @@ class Table(TableColumns):
         made: Any = provider("table_to_dask")(self, columns, where)
         return made
 
+    def to_dask_awkward(self, columns: Any = None, **options: Any) -> Any:
+        """Return a dask-awkward collection with a partition for each range of whole shards.
+
+        A computation reads the columns that it uses.
+
+        Args:
+            columns: names, globs or expressions, as for :meth:`arrays`; all columns by default.
+            **options: ``cut``, ``aliases``, ``filter_name`` and ``filter_typename`` of :meth:`arrays`.
+
+        Raises:
+            Error: ``unsupported`` if dask-awkward is not installed; as :meth:`arrays`.
+        """
+        return provider("table_to_dask_awkward")(self, columns, options)
+
+    def to_nanoevents(self, schemaclass: Any = None, **options: Any) -> Any:
+        """Return the events as coffea's NanoEvents; a column is read when it is used.
+
+        Args:
+            schemaclass: a schema of ``coffea.nanoevents``: ``NanoAODSchema`` (the default),
+                ``PHYSLITESchema``, …
+            **options: ``entry_start``, ``entry_stop``, ``metadata`` and ``access_log`` of coffea's
+                ``NanoEventsFactory.from_root``.
+
+        Raises:
+            Error: ``unsupported`` if coffea is not installed.
+        """
+        return provider("table_to_nanoevents")(self, schemaclass, **options)
+
     def to_polars(self) -> polars.LazyFrame:
         """Return a Polars LazyFrame that reads only the columns, and if possible the zones, of a query.
 
@@ -350,7 +378,7 @@ class Table(TableColumns):
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        columns = None if self._is_all else list(self._columns)
+        columns = None if self._is_all else list(self)
         return (_with_expressions, (self._group, columns, list(self._expressions)))
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from icecore.repository.array import Array
     from icecore.repository.group import Group
     from icecore.tables.query.events import Events
+    from icecore.tables.query.list_column import ListColumn
+
+
+#: largest number of columns that an error lists
+_NAMES = 20
 
 
 class TableColumns:
@@ -29,12 +34,15 @@ class TableColumns:
         self._group = group
         arrays = group.arrays
         self._is_all = columns is None
+        self._chosen: list[str] = []
         if columns is not None:
-            self._columns = {name: self._named(arrays, name) for name in listed(columns)}
+            names = listed(columns)
+            self._chosen = [n for n in names if n not in arrays and self._events.columns.is_list(n)]
+            self._columns = {n: self._named(arrays, n) for n in names if n not in self._chosen}
             self._left_out: dict[str, str] = {}
         else:
             self._columns, self._left_out = group_columns(group, arrays)
-        if not self._columns and not (columns is None and self._events.is_one_table):
+        if not self._columns and not self._chosen and not (columns is None and self._events.is_one_table):
             why = "; ".join(f"{name}: {reason}" for name, reason in self._left_out.items())
             raise errors.make(
                 "mismatch",
@@ -55,14 +63,14 @@ class TableColumns:
         return self._group.path
 
     @property
-    def columns(self) -> dict[str, Array]:
-        """name → array."""
-        return dict(self._columns)
+    def columns(self) -> dict[str, Array | ListColumn]:
+        """name → array, or column of lists."""
+        return {name: self[name] for name in self}
 
     @property
     def dtypes(self) -> dict[str, np.dtype[Any]]:
-        """name → NumPy dtype."""
-        return {name: array.dtype for name, array in self._columns.items()}
+        """name → NumPy dtype; that of lists is ``object``."""
+        return {name: self._columns[name].dtype if name in self._columns else np.dtype("O") for name in self}
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -97,8 +105,8 @@ class TableColumns:
 
     @cached_property
     def _lists(self) -> list[str]:
-        """Names of the columns with lists of any length; none of a table of chosen columns."""
-        return self._events.lists if self._is_all else []
+        """Names of the columns with lists of any length."""
+        return self._events.lists if self._is_all else self._chosen
 
     @cached_property
     def _expressions(self) -> dict[str, list[str]]:
@@ -132,24 +140,33 @@ class TableColumns:
         return next(iter(self._columns.values())).shape[0] if self._columns else len(self._events)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+        yield from self._columns
+        yield from self._lists
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._columns
+        return isinstance(name, str) and (name in self._columns or self._has_lists(name))
 
-    def __getitem__(self, name: str) -> Array:
-        """Return a column as an array."""
-        if name in self:
+    def _has_lists(self, name: str) -> bool:
+        return self._events.columns.is_list(name) if self._is_all else name in self._chosen
+
+    def __getitem__(self, name: str) -> Array | ListColumn:
+        """Return a column: an array, or a column of lists, which is read by indexing too."""
+        if isinstance(name, str) and name in self._columns:
             return self._columns[name]
         (name,) = listed([name])
-        return self._named(self._group.arrays, name)
+        arrays = self._group.arrays
+        if name not in arrays and self._events.columns.is_list(name):
+            from icecore.tables.query.list_column import ListColumn
+
+            return ListColumn(self._events, name)
+        return self._named(arrays, name)
 
     def _names(self, columns: Sequence[str] | None) -> list[str]:
         if columns is None:
-            return list(self._columns)
+            return list(self)
         wanted = listed(columns)
         for name in wanted:
-            if name in self._columns or name in self._items or name in self._lists:
+            if name in self._columns or name in self._items or self._has_lists(name):
                 continue
             if name in self._left_out:
                 raise errors.make(
@@ -157,13 +174,13 @@ class TableColumns:
                     f"{self.path}/{name} can't be a column: {self._left_out[name]}",
                     f'read it as an array: repo["{self.path}/{name}"]',
                 )
-            hint = suggestion(name, self._numbers, f"there are {', '.join(self._columns)}")
+            hint = suggestion(name, [*self._numbers, *self._lists], f"there are {_few(self)}")
             raise errors.make("not-found", f"{self.path} has no column {name}", hint)
         return wanted
 
     def _named(self, arrays: Mapping[str, Array], name: str) -> Array:
         if name not in arrays:
-            hint = suggestion(name, arrays, f"there are {', '.join(arrays)}")
+            hint = suggestion(name, [*arrays, *self._events.columns], f"there are {_few(arrays)}")
             raise errors.make("not-found", f"{self.path} has no array {name}", hint)
         reason = fits(arrays[name])
         if reason:
@@ -171,18 +188,27 @@ class TableColumns:
         return arrays[name]
 
     def __repr__(self) -> str:
-        columns = [(f"  {text.label(name)}", _label(array)) for name, array in self._columns.items()]
-        rows = [text.pairs(columns)]
+        rows = [text.pairs((f"  {text.label(name)}", kind) for name, kind in self._labels())]
         if self._left_out:
             rows.append(f"  (left out: {', '.join(map(text.label, self._left_out))})")
-        head = f"<icecore.Table {text.label(self.path)} {len(self):,} rows, {len(self._columns)} columns>"
+        head = f"<icecore.Table {text.label(self.path)} {len(self):,} rows, {len(list(self))} columns>"
         return "\n".join([head, *rows])
 
     def _repr_html_(self) -> str:
         from icecore.display import html
 
-        rows = [(name, _label(array)) for name, array in self._columns.items()]
-        return html.table(f"{self.path}: {len(self):,} rows, {len(self._columns)} columns", rows)
+        rows = self._labels()
+        return html.table(f"{self.path}: {len(self):,} rows, {len(rows)} columns", rows)
+
+    def _labels(self) -> list[tuple[str, str]]:
+        """Return (name, type) of each column."""
+        lists = [(name, "  ".join(self[name]._node.labels)) for name in self._lists]
+        return [*((name, _label(array)) for name, array in self._columns.items()), *lists]
+
+
+def _few(names: Iterable[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown[:_NAMES]) + (f", … ({len(shown):,} in all)" if len(shown) > _NAMES else "")
 
 
 def _label(array: Array) -> str:
