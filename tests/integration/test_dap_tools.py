@@ -105,7 +105,7 @@ def differences(file: Any, served: Any, name: Any, text: Any) -> list[str]:
         else:
             for key in variable.ncattrs():
                 value = other.getncattr(key) if key in other.ncattrs() else None
-                # netCDF-C shows texts of DAP4 as they are escaped in XML, and loses the last digits of float32.
+                # netCDF-C shows texts of DAP4 as XML escapes them, and loses the last digits of float32.
                 value = html.unescape(value) if isinstance(value, str) else value
                 if not same(variable.getncattr(key), value) and not _close(variable.getncattr(key), value):
                     wrong.append(f"{path}:{key}: {variable.getncattr(key)!r:.80} {value!r:.80}")
