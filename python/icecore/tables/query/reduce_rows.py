@@ -81,7 +81,8 @@ def _whole(table: Table, wishes: Sequence[Wish], runs: Sequence[tuple[int, int]]
     """Reduce zones in which all rows match from summaries; None if these are too inexact for deviations."""
     group = Group(rows=sum(stop - start for start, stop in runs))
     for column, functions in _by_column(wishes).items():
-        zones = _numbers(write.read(table[column]), table[column])
+        array = table._columns[column]
+        zones = _numbers(write.read(array), array)
         used = np.zeros(len(zones["count"]), bool)
         for start, stop in runs:
             used[start // ZONE : -(-stop // ZONE)] = True
