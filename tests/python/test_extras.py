@@ -27,7 +27,15 @@ OWN = re.compile(
     re.VERBOSE,
 )
 #: files of the package that install packages of others
-OTHERS = {"python/icecore/repository/storage/aws_profiles.py", "python/icecore/sources/zarr/store.py"}
+OTHERS = {
+    f"python/icecore/{name}.py"
+    for name in (
+        "integrations/dask_awkward",
+        "integrations/nanoevents",
+        "repository/storage/aws_profiles",
+        "sources/zarr/store",
+    )
+}
 NO_SUFFIX = {"Makefile", "Containerfile"}
 #: where the name is a variable
 COMPUTED = {"python/icecore/errors.py", "tools/check_wheel.sh"}

@@ -12,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(icecore.__file__).parent
-#: private names of other packages: os._exit, sys._getframe, concurrent.futures, and xarray's variables
+#: private names of other packages: of os, sys, concurrent.futures, xarray and coffea
 FOREIGN = {"_exit", "_getframe", "_run_exitfuncs", "_maybe_create_default_indexes", "_data", "_in_memory"}
+FOREIGN |= {"_from_mapping", "_extract_base_form"}
 
 
 def folder(path: Path) -> str:

@@ -34,6 +34,9 @@ def modules() -> Iterator[tuple[str, object]]:
         except ModuleNotFoundError as error:  # an optional package
             if (error.name or "").startswith("icecore"):
                 raise
+        except icecore.Error as error:  # an optional package that no extra installs
+            if error.kind != "unsupported":
+                raise
 
 
 def _inside(value: object) -> Iterator[re.Pattern]:

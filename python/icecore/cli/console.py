@@ -90,9 +90,7 @@ def examples(*lines: str) -> str:
     return "\b\nExamples (after `icecore demo`):\n" + "\n".join(f"  {line}" for line in lines)
 
 
-#: an address whose last part has a suffix
 _FEDERATIONS = ("osdf://", "pelican://")
-_FILE = re.compile(r"\.[A-Za-z0-9]{1,7}(?::[^/]*|/)?(?:\?.*)?$")
 
 
 def settings(pairs: list[str] | None) -> dict[str, str]:
@@ -120,7 +118,7 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
     options = settings(storage)
     # Some servers answer every address, also those of a repository's parts below a file.
     is_web = repo.startswith(("http://", "https://"))
-    is_file = (is_web and _FILE.search(repo) and ".icecore" not in repo) or repo.startswith(_FEDERATIONS)
+    is_file = (is_web and _has_suffix(repo) and ".icecore" not in repo) or repo.startswith(_FEDERATIONS)
     if is_file and (found := _source(repo, options)) is not None:
         return found
     try:
@@ -131,6 +129,13 @@ def open_repo(repo: str, storage: list[str] | None = None, allow_links: list[str
         if (found := _source(repo, options)) is None:
             raise
         return found
+
+
+def _has_suffix(url: str) -> bool:
+    """Whether the last part of an address looks like the name of a file: ``f.root:Events?token=…``."""
+    name = url.partition("?")[0].removesuffix("/").rpartition("/")[2].partition(":")[0]
+    _, dot, suffix = name.rpartition(".")
+    return bool(dot) and suffix.isascii() and suffix.isalnum() and len(suffix) < 8
 
 
 def _source(name: str, options: dict[str, str]) -> Repo | None:

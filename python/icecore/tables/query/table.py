@@ -334,6 +334,15 @@ class Table(TableColumns):
 
         Raises:
             Error: ``unsupported`` if dask-awkward is not installed; as :meth:`arrays`.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [20, 25, 30]
+            >>> events = repo.at("main").table("/Events")
+            >>> events.to_dask_awkward().MET_pt.compute()  # doctest: +SKIP
+            <Array [20, 25, 30] type='3 * float32'>
         """
         return provider("table_to_dask_awkward")(self, columns, options)
 
@@ -348,6 +357,15 @@ class Table(TableColumns):
 
         Raises:
             Error: ``unsupported`` if coffea is not installed.
+
+        Example:
+            >>> import icecore
+            >>> repo = icecore.create("memory://")
+            >>> with repo.writer() as w:
+            ...     w.array("/Events/MET_pt", "f4", (3,))[...] = [20, 25, 30]
+            >>> events = repo.at("main").table("/Events")
+            >>> events.to_nanoevents().MET.pt  # doctest: +SKIP
+            <Array [20, 25, 30] type='3 * float32'>
         """
         return provider("table_to_nanoevents")(self, schemaclass, **options)
 
