@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,20 +90,28 @@ def _close(one: Any, other: Any) -> bool:
     return is_float and bool(np.allclose(one, other, rtol=1e-6, equal_nan=True))
 
 
-def differences(file: Any, served: Any, name: Any, text: Any) -> list[str]:
-    """Return what of a file a client does not get; what the service names as left out does not count."""
+def differences(file: Any, served: Any, name: Any, text: Any, protocol: str) -> list[str]:
+    """Return what of a file a client does not get; what the service names as left out does not count.
+
+    Two faults of netCDF-C 4.9 are passed over: by DAP2 it gives variables of one name in several groups the
+    attributes of one of them; by DAP4 it asks for other names than those with a dot.
+    """
     found = dict(variables(served))
     wrong = []
+    names = Counter(path.rpartition("/")[2] for path, _ in variables(file))
     for path, variable in variables(file):
         # Types that netCDF4-python can't read in the file either.
         if not isinstance(variable.dtype, np.dtype) and variable.dtype is not str:
+            continue
+        last = path.rpartition("/")[2]
+        if protocol == "[dap4]" and "." in last:
             continue
         other = found.get(name(path))
         if other is None:
             wrong += [] if f"{path}" in text else [f"{path} is missing"]
         elif not same(variable[...], other[...]):
             wrong.append(f"{path}: {variable[...]!r:.80} {other[...]!r:.80}")
-        else:
+        elif protocol or names[last] == 1:
             for key in variable.ncattrs():
                 value = other.getncattr(key) if key in other.ncattrs() else None
                 # netCDF-C shows texts of DAP4 as XML escapes them, and loses the last digits of float32.
@@ -118,6 +127,10 @@ def differences(file: Any, served: Any, name: Any, text: Any) -> list[str]:
 def test_netcdf_reads_every_file(endpoint: str, file: str, protocol: str) -> None:
     import urllib.request
 
+    try:
+        netCDF4.Dataset(DATA / file).close()
+    except OSError as error:
+        pytest.skip(f"netCDF-C can't open the file itself: {error}")
     with urllib.request.urlopen(f"{endpoint}/dap/{file}.html") as page:
         text = page.read().decode()
     left_out = text.partition("Not served")[2]
@@ -139,7 +152,7 @@ def compare(file: str, address: str, protocol: str, left_out: str) -> None:
     """Print what differs between a file and its address."""
     names = {"": lambda path: plain(path, "."), "[dap4]": lambda path: path}
     with netCDF4.Dataset(file) as own, netCDF4.Dataset(protocol + address) as served:
-        for line in differences(own, served, names[protocol], left_out):
+        for line in differences(own, served, names[protocol], left_out, protocol):
             print(line)
 
 
