@@ -90,7 +90,7 @@ def _close(one: Any, other: Any) -> bool:
     return is_float and bool(np.allclose(one, other, rtol=1e-6, equal_nan=True))
 
 
-def differences(file: Any, served: Any, name: Any, text: Any, protocol: str) -> list[str]:
+def differences(file: Any, served: Any, name: Any, text: Any, protocol: str = "") -> list[str]:
     """Return what of a file a client does not get; what the service names as left out does not count.
 
     Two faults of netCDF-C 4.9 are passed over: by DAP2 it gives variables of one name in several groups the
