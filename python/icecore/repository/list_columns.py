@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,17 +20,38 @@ PROJECTED = "projected"
 LENGTHS = ("offsets", "counts", "ends")
 #: dimension of the lists of a tree
 _ENTRY = "entry"
+#: the beginning of that attribute in a document; attributes of this name that users wrote are no objects
+_STATED = re.compile(rf'"{JAGGED}":\s*\{{')
 
 
 def has_lists(node: Node) -> bool:
     """Whether a group's arrays are one column of lists."""
     # The text is searched: parsing every group would cost more than the rest of opening a table.
-    return not node.is_array and f'"{JAGGED}":' in node.zarr_json
+    return not node.is_array and _STATED.search(node.zarr_json) is not None
 
 
 def is_projected(node: Node) -> bool:
     """Whether a group of lists repeats other columns."""
     return f'"{PROJECTED}":' in node.zarr_json and node.attrs.get(PROJECTED) is True
+
+
+def places(group: Node) -> tuple[str, str, str]:
+    """Return the kind of the lengths of a group of lists, the path of their array, and that of the content.
+
+    Raises:
+        Error: ``format`` for an attribute that names neither, or a content outside of the group.
+    """
+    stated: Any = group.attrs.get(JAGGED)
+    kind = next((name for name in LENGTHS if isinstance(stated, dict) and name in stated), None)
+    if kind is None or not all(isinstance(stated.get(key), str) for key in (kind, "content")):
+        message = f"{group.path}: attribute {JAGGED} is {stated!r:.80}"
+        raise errors.make("format", message, "see docs/format.md")
+    lengths, content = (
+        posixpath.normpath(posixpath.join(group.path, stated[key])) for key in (kind, "content")
+    )
+    if not content.startswith(f"{group.path}/"):  # it might contain the group
+        raise errors.make("format", f"{group.path}: its content, {content}, is not below it", "link it again")
+    return kind, lengths, content
 
 
 @dataclass(frozen=True)
@@ -103,11 +125,7 @@ class ListNode:
 
     def _parts(self, group: Node) -> tuple[str, Node, Node]:
         """Return the kind of the lengths, their array, and the content."""
-        stated: Any = group.attrs.get(JAGGED)
-        kind = next((name for name in LENGTHS if isinstance(stated, dict) and name in stated), None)
-        if kind is None or not all(isinstance(stated.get(key), str) for key in (kind, "content")):
-            raise errors.make("format", f"{group.path}: attribute {JAGGED} is {stated!r:.80}")
-        paths = [posixpath.normpath(posixpath.join(group.path, stated[key])) for key in (kind, "content")]
+        kind, *paths = places(group)
         lengths, content = map(self.find, paths)
         if lengths is None or content is None or not lengths.is_array or not lengths.shape:
             raise errors.make("format", f"{group.path}: {' or '.join(paths)} is missing", "link it again")

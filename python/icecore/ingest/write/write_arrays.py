@@ -186,7 +186,7 @@ def incomplete_lists(groups: Mapping[str, Mapping[str, Any]], left_out: Collecti
         groups: path → attributes of the groups that are written.
         left_out: paths of the arrays that are not.
     """
-    lists = {path: attrs[JAGGED] for path, attrs in groups.items() if JAGGED in attrs}
+    lists = {path: attrs[JAGGED] for path, attrs in groups.items() if isinstance(attrs.get(JAGGED), dict)}
     found: dict[str, str] = {}
     for path, stated in lists.items():
         lengths = {posixpath.normpath(posixpath.join(path, str(of))) for of in stated.values()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 
 from icecore import errors
 from icecore.repository.cached_property import cached_property
-from icecore.repository.list_columns import JAGGED, LENGTHS, has_lists, is_projected
+from icecore.repository.list_columns import JAGGED, has_lists, is_projected, places
 from icecore.repository.nodes import suggestion
 
 if TYPE_CHECKING:
@@ -181,13 +180,10 @@ def _column(repo: Repo, path: str) -> EventColumn:
     if node.is_array:
         return EventColumn(path, "array")
     stated: Any = node.attrs.get(JAGGED)
-    if stated is None:
+    if not isinstance(stated, dict):
         members = {each.name: _column(repo, each.path) for each in repo._members(path)}
         return EventColumn(path, "record", members=members, is_tuple=node.attrs.get("tuple") is True)
-    kind = next((name for name in LENGTHS if isinstance(stated, dict) and name in stated), None)
-    if kind is None or not isinstance(stated.get("content"), str):
-        raise errors.make("format", f"{path}: attribute {JAGGED} is {stated!r:.80}", "see docs/format.md")
-    lengths, content = (posixpath.normpath(posixpath.join(path, stated[key])) for key in (kind, "content"))
+    kind, lengths, content = places(node)
     if repo._node(lengths) is None:
         message = f"{path}: the lengths of its lists, {lengths}, are not there"
         raise errors.make("format", message, "link it again")
