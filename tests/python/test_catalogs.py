@@ -103,6 +103,25 @@ def test_items_of_stac(services: Any, granules: list[str], place: str) -> None:
         assert catalogs.find(base, bbox=(170, 68, -170, 69)) == []
 
 
+@pytest.mark.parametrize("href", ["file:///etc/passwd", "FILE:///etc/passwd"])
+def test_a_catalogue_on_a_server_names_no_files_of_this_machine(services: Any, site: Any, href: str) -> None:
+    pytest.importorskip("pystac_client")
+    services.items.append(catalog_kit.item("i", href, "2019-01-01T00:00:00Z", BOX))
+    with pytest.raises(errors.Error) as caught:
+        expand(f"stac:{services.url}/stac")
+    assert caught.value.kind == "permission"
+
+
+def test_an_event_names_no_files_of_this_machine(services: Any, site: Any) -> None:
+    pytest.importorskip("gwosc")
+    services.frames = [strain(site, "L1", 1126259447)]
+    for key in ("download_url", "hdf5_url", "gwf_url"):
+        services.frames[0][key] = "file:///tmp/L-L1_GWOSC_4KHZ_R1-1126259447-32.hdf5"
+    with pytest.raises(errors.Error) as caught:
+        expand(f"gwosc:GW150914?host={services.url}&detector=L1")
+    assert caught.value.kind == "permission"
+
+
 def strain(site: Any, detector: str, start: int) -> dict[str, Any]:
     name = f"{detector[0]}-{detector}_GWOSC_4KHZ_R1-{start}-32.hdf5"
     with h5py.File(site.folder / name, "w") as file:

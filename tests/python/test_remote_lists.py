@@ -27,13 +27,31 @@ def test_lists_on_a_server(site: Any, tmp_path: Any, form: str, suffix: str) -> 
     assert icecore.open(tmp_path / "r.icecore")["H1:X"][...].tolist() == [*range(16)]
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "file:///etc/passwd", "file://localhost/etc/passwd"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "FILE:///etc/passwd",
+        "file://localhost/etc/passwd",
+        "~/x.h5",
+        "@/etc/passwd",
+    ],
+)
 def test_a_server_names_no_files_of_this_machine(site: Any, name: str) -> None:
     for place in ("l.lcf", "l.txt"):
         (site.folder / place).write_text(f"{name}\n")
         with pytest.raises(errors.Error) as caught:
             expand(f"{'@' if place == 'l.txt' else ''}{site.url}/{place}")
         assert caught.value.kind == "permission"
+
+
+def test_names_with_a_tree_are_relative_to_the_list(site: Any) -> None:
+    (site.folder / "sub").mkdir()
+    (site.folder / "sub/l.txt").write_text("a.root:Events\n../b.root:Events\n")
+    assert expand(f"@{site.url}/sub/l.txt") == [f"{site.url}/sub/a.root:Events", f"{site.url}/b.root:Events"]
+    (site.folder / "sub/l.txt").write_text("a.root\nx/b.root\n")
+    assert expand(f"@{site.url}/sub/l.txt:T") == [f"{site.url}/sub/a.root:T", f"{site.url}/sub/x/b.root:T"]
 
 
 def test_structures_in_the_labels_of_a_volume(site: Any, tmp_path: Any) -> None:

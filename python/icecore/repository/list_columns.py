@@ -20,7 +20,7 @@ PROJECTED = "projected"
 LENGTHS = ("offsets", "counts", "ends")
 #: dimension of the lists of a tree
 _ENTRY = "entry"
-#: the beginning of that attribute in a document; attributes of this name that users wrote are no objects
+#: the beginning of that attribute in a document; users may have attributes of this name with other values
 _STATED = re.compile(rf'"{JAGGED}":\s*\{{')
 
 

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from shlex import quote
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from icecore import errors
 from icecore.repository import address
@@ -16,7 +16,7 @@ from icecore.sources import catalogs
 from icecore.sources.files import object_stores, pelican, web_folders
 from icecore.sources.files import tree_address as trees
 from icecore.sources.files.byte_source import open_file
-from icecore.sources.files.identity import is_remote, local_path
+from icecore.sources.files.identity import is_remote, local_path, named_by
 from icecore.sources.formats import (
     Format,
     folder_format,
@@ -168,10 +168,7 @@ def listed(source: str) -> list[str] | None:
     if tree:
         names = [f"{name}:{tree}" for name in names]
     if is_remote(path):
-        if any(name.startswith(("file://", "/", "~")) for name in names):
-            message = f"{path}: a server names files of this machine"
-            raise errors.make("permission", message, "download the list, and look at it")
-        return [name if "://" in name else urljoin(path, name) for name in names]
+        return [named_by(path, name) for name in names]
     return [name if "://" in name or name.startswith("~") else os.path.join(base, name) for name in names]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from icecore import errors
 from icecore.sources.catalogs.query import Found, Query
 from icecore.sources.files import access
+from icecore.sources.files.identity import is_remote, named_by
 
 #: services by the beginning of a source; the last part of the module that reads each
 SERVICES = ("cmr", "stac", "gwosc", "datafind")
@@ -89,11 +90,17 @@ def _found(query: Query) -> Iterator[Found]:
     if query.service not in SERVICES or not query.name:
         known = ", ".join(f"{service}:NAME" for service in SERVICES)
         raise errors.make("invalid", f"{query}: no catalogue is named so", f"known: {known}")
-    access.check(query.parameters.get("host", query.name if "://" in query.name else f"{query.service}://"))
+    place = query.parameters.get("host", query.name if "://" in query.name else f"{query.service}://")
+    access.check(place)
     module = import_module(f"icecore.sources.catalogs.{query.service}")
     query.check(module.PARAMETERS)
+    # A cluster's catalogue names files on its disks, and so may a catalogue on this machine.
+    names_disk = query.service == "datafind" or (query.service == "stac" and not is_remote(query.name))
     try:
-        yield from module.find(query, MOST)
+        for item in module.find(query, MOST):
+            if not names_disk:
+                named_by(place, item.url)
+            yield item
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         raise errors.needs(errors.extra_of(package), f"{query} needs the package {package}") from error

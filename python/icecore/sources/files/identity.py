@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icecore import errors
 from icecore.repository.address import legal
-from icecore.sources.files import access, object_stores
+from icecore.sources.files import access, object_stores, pelican
 from icecore.sources.files.stamp import Identity as Identity
 
 REMOTE = ("http://", "https://")
@@ -34,6 +34,22 @@ def local_path(source: str) -> str:
     from urllib.parse import unquote, urlsplit
 
     return unquote(urlsplit(source).path)
+
+
+def named_by(place: str, name: str) -> str:
+    """Return the address of a file that a list or catalogue on a server names, perhaps relative to itself.
+
+    Raises:
+        Error: ``permission`` for a file of this machine: a server must not choose what is read here.
+    """
+    from urllib.parse import urljoin
+
+    # "./": a name may contain a colon, "f.root:Events".
+    address = name if "://" in name else urljoin(place, f"./{name}")
+    if name.startswith(("/", "~", "@")) or not (is_remote(address) or pelican.is_federation(address)):
+        message = f"{place}: a server names {name}, which is not on a server"
+        raise errors.make("permission", message, "download the list, and look at it")
+    return local_path(address)
 
 
 def identity(source: str | os.PathLike[str]) -> Identity:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import urljoin
 
 from icecore import errors
 from icecore.sources.files import access
 from icecore.sources.files.byte_source import open_file
-from icecore.sources.files.identity import is_remote, local_path
+from icecore.sources.files.identity import is_remote, local_path, named_by
 
 _LOCALHOST = "file://localhost"
 _HINT = "it takes LAL caches, FFL lists, and lists of one file or address a line"
@@ -72,10 +71,7 @@ def _located(path: str, name: str) -> str:
     """Return a file that a list names; addresses of servers are returned unchanged."""
     name = "file://" + name[len(_LOCALHOST) :] if name.startswith(_LOCALHOST) else name
     if is_remote(path):
-        if name.startswith(("file://", "/")):
-            message = f"{path}: a server names the file {name} of this machine"
-            raise errors.make("permission", message, "download the list, and look at it")
-        return name if "://" in name else local_path(urljoin(path, name))
+        return named_by(path, name)
     name = local_path(name)
     return name if "://" in name else os.path.join(os.path.dirname(path), name)
 
