@@ -146,9 +146,8 @@ def listed(source: str) -> list[str] | None:
     if not source.startswith("@") or os.path.exists(source):
         return None
     path, tree = source[1:], ""
-    if is_remote(path):
-        path, tree = trees.split(path)
-    elif not os.path.exists(path) and ":" in path:
+    # The colon of a host and its port comes before the last slash.
+    if ":" in (path.rpartition("/")[2] if is_remote(path) else path) and not os.path.exists(path):
         path, _, tree = path.rpartition(":")
     try:
         with open_file(path) as file:
