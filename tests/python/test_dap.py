@@ -295,6 +295,15 @@ def test_a_selection_as_a_file(folder: Path, endpoint: str, tmp_path: Path) -> N
         assert get(f"{endpoint}/nc/climate.nc.nc?{bad}")[0] == status, bad
 
 
+def test_a_request_does_not_fill_the_disk(folder: Path, endpoint: str) -> None:
+    with h5py.File(folder / "huge.h5", "w") as file:
+        file.create_dataset("big", (1 << 40,), "f4", chunks=(1 << 20,))
+    for query in ("", "?var=big", "?phony_dim_0=0:67108865"):
+        status, _, body = get(f"{endpoint}/nc/huge.h5.nc{query}")
+        assert (status, b"nccopy" in body) == (413, True), query
+    assert get(f"{endpoint}/nc/huge.h5.nc?phony_dim_0=0:10")[0] == 200
+
+
 def test_catalogs(endpoint: str) -> None:
     text = get(f"{endpoint}/thredds/catalog.xml")[2].decode()
     assert 'urlPath="climate.nc"' in text

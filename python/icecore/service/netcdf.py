@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icecore import errors
-from icecore.export.group_plan import Select, Storage
+from icecore.display import text as text_of
+from icecore.export.group_plan import Select, Storage, variables
 from icecore.export.save_group import save_group
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import companions
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: size of a block in bytes
 _BLOCK = 1 << 20
+#: largest selection in bytes: its file is made on the disk of the service, which keeps files of this size
+MOST = 256 << 20
 _TYPE = "application/x-netcdf"
 #: parameters of a URL that are not dimensions
 _OWN = ("var", "bbox")
@@ -45,7 +48,7 @@ def netcdf(request: Mapping[str, Any], selector: Selector) -> Reply:
 
     Raises:
         Error: ``invalid`` for a wrong parameter, ``not-found`` for an unknown variable, and those of a
-            selection.
+            selection; ``memory`` for a selection of more than :data:`MOST` bytes.
     """
     (node,) = request["located"]
     group = repository(node)[node["path"]]
@@ -57,7 +60,12 @@ def netcdf(request: Mapping[str, Any], selector: Selector) -> Reply:
         parts |= _box(arrays, given["bbox"])
     text = ", ".join(f"{name}={value}" for name, value in parts.items())
     select = selector(group, text or None)
-    return _TYPE, _blocks(group, _only(group, arrays, given.get("var"), select))
+    chosen = _only(group, arrays, given.get("var"), select)
+    if (size := sum(each.nbytes for each in variables(group, chosen, Storage()))) > MOST:
+        message = f"{group.path}: a selection of {text_of.size(size)}; files of {text_of.size(MOST)} are made"
+        hint = "select less, or read it as it streams: nccopy http://HOST/dap/REPO"
+        raise errors.make("memory", message, hint)
+    return _TYPE, _blocks(group, chosen)
 
 
 def _parts(arrays: list[Array], given: Mapping[str, str]) -> dict[str, str]:
