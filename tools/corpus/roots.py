@@ -40,7 +40,7 @@ def branches(tree: Any, kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def values(branch: Any) -> Any:
-    """What uproot 5.7 reads, but for two kinds that it reads wrong, of which it only gives the bytes.
+    """What uproot 5.7 reads. Of two kinds, which it reads wrong, it only gives the bytes.
 
     Double32_t with a range: ROOT divides by 2³² less one for 32 bits, and by the factor, not by the range
     (``TBufferFile::ReadWithFactor``); uproot's results differ in the last bits. Objects of fixed size, one

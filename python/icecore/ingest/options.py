@@ -475,8 +475,7 @@ class AssayOptions(Reported):
     )
     array: str | Sequence[str] | None = option(
         None,
-        "paths of arrays to measure; by default the largest ones, at most eight and at most one per second "
-        "of ``seconds``.",
+        "paths of arrays to measure; by default the largest, at most eight and one per second of ``seconds``.",
         help="An array to measure; may be repeated. Default: the largest.",
         metavar="/P",
         kind=list,
@@ -486,16 +485,13 @@ class AssayOptions(Reported):
     portable: bool = common.portable()
     loss: str | None = option(
         None,
-        "a rule of rounding, such as ``round(abs=0.01)``: arrays of floats are measured as they would be "
-        "rounded. With an absolute bound, zfp, SZ3 and SPERR are measured beside them where their packages "
-        "are installed; they are never chosen.",
+        "a rule of rounding for floats, ``round(abs=0.01)``; ``abs`` also for zfp, SZ3, SPERR if installed",
         help="Measure floats rounded, as 'round(abs=0.01)'; with abs= also zfp, SZ3, SPERR if installed.",
         metavar="RULE",
     )
     seconds: float = option(
         12.0,
-        "approximate limit of the total wall time; at least three parts of chunks of each array are "
-        "measured.",
+        "approximate limit of the wall time; at least three parts of chunks of each array are measured.",
         help="Approximate time limit; with less time, fewer arrays are measured separately.",
         metavar="S",
         low=0,
