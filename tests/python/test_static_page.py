@@ -94,3 +94,10 @@ def test_the_bundle_is_the_build_of_its_sources() -> None:
     tool = [sys.executable, str(ROOT / "tools" / "static_page.py"), "--check"]
     done = subprocess.run(tool, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("place", ["https://h.example/r?token=abc", "https://me:abc@h.example/r"])
+def test_the_page_publishes_no_secret(place: str) -> None:
+    with pytest.raises(icecore.Error, match="publish") as caught:
+        static_page.location(place, "page")
+    assert "abc" not in str(caught.value)

@@ -475,7 +475,7 @@ class AssayOptions(Reported):
     )
     array: str | Sequence[str] | None = option(
         None,
-        "paths of arrays to measure; by default the largest, at most eight and one per second of ``seconds``.",
+        "paths of arrays to measure; by default the largest, at most eight, one per second of ``seconds``.",
         help="An array to measure; may be repeated. Default: the largest.",
         metavar="/P",
         kind=list,

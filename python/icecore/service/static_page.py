@@ -15,10 +15,13 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
+from icecore import errors
 from icecore.filesystem import atomic_output
+from icecore.redaction import has_login, redact
 from icecore.repository import address
 from icecore.repository.array import Array
 from icecore.repository.cf_coordinates import along
@@ -64,8 +67,15 @@ def write(repo: Repo, folder: str, name: str) -> Counter[str]:
 
 
 def location(repository: str, folder: str) -> str:
-    """Return the address of the repository as the page uses it: relative, or of another server."""
+    """Return the address of the repository as the page uses it: relative, or of another server.
+
+    Raises:
+        Error: ``invalid`` for an address with a query or a login: the page is public.
+    """
     if repository.startswith(("http://", "https://")):
+        if urlsplit(repository).query or has_login(repository):
+            message = f"{redact(repository)}: the page would publish the secret of this address"
+            raise errors.make("invalid", message, "name an address that everybody may read")
         return repository
     if repository.startswith("s3://"):
         bucket, _, key = repository.removeprefix("s3://").partition("/")
